@@ -39,8 +39,9 @@ const AIM: f64 = 2.0;
 pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
     let (bytes, limits) = (fs::read(zip)?, Limits::default());
-    let feed = load(&ZipSource::new(&bytes, &limits)?, &context, &mut Notices::new(0))?;
-    let timetable = Timetable::new(&feed);
+    let source = ZipSource::new(&bytes, &limits)?;
+    let feed = load(&source, &context, &mut Notices::new(0))?;
+    let timetable = Timetable::read(&source, &context)?;
     let header = FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(0),

@@ -14,7 +14,7 @@ use jiff::civil::date;
 use lineside_formats::gtfs_rt::{Limits, decode_json, proto::FeedMessage};
 use lineside_validate::{
     Context, Notices,
-    gtfs::{TextSource, load},
+    gtfs::TextSource,
     notice::{Kind, Severity},
     rules::gtfs_rt::{
         History, Scope, Subject, Timetable, Version, kinds, validate, validate_schedule,
@@ -175,17 +175,15 @@ fn put_block(case: &mut Case, info: &str, text: &str) {
 }
 
 fn found(case: &Case) -> Notices {
-    let mut unread = Notices::new(10);
-    let feed = load(&case.schedule, &CONTEXT, &mut unread).expect("a schedule");
-    let timetable = Timetable::new(&feed);
+    let timetable = Timetable::read(&case.schedule, &CONTEXT).expect("a schedule");
     let judged = message(&case.message, MADE);
     let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
     let others: Vec<FeedMessage> = case.others.iter().map(|value| message(value, MADE)).collect();
     let others: Vec<&FeedMessage> = others.iter().collect();
-    let before = case.before.as_ref().map(|source| {
-        Timetable::new(&load(source, &CONTEXT, &mut Notices::new(0)).expect("a schedule"))
-            .trip_ids()
-    });
+    let before = case
+        .before
+        .as_ref()
+        .map(|source| Timetable::read(source, &CONTEXT).expect("a schedule").trip_ids());
     let versions: Vec<Version<'_>> =
         before.iter().map(|trips| Version { name: "before", trips }).collect();
     let mut history = History::default();
@@ -273,8 +271,7 @@ fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_sa
 
 #[test]
 fn no_message_breaks_a_rule() {
-    let feed = load(&base().schedule, &CONTEXT, &mut Notices::new(1)).unwrap();
-    let timetable = Timetable::new(&feed);
+    let timetable = Timetable::read(&base().schedule, &CONTEXT).unwrap();
     let pages = kinds().flat_map(|kind| cases(kind.page));
     let messages: Vec<FeedMessage> = pages.map(|case| message(&case.message, MADE)).collect();
     let mut random = fastrand::Rng::with_seed(7);
@@ -297,8 +294,7 @@ fn no_message_breaks_a_rule() {
 
 #[test]
 fn what_there_is_no_time_for_is_left_out_and_said() {
-    let feed = load(&base().schedule, &CONTEXT, &mut Notices::new(1)).unwrap();
-    let timetable = Timetable::new(&feed);
+    let timetable = Timetable::read(&base().schedule, &CONTEXT).unwrap();
     let broken = message(&json!({"entity": [{"id": "1", "trip_update": {"trip": {}}}]}), MADE);
     let subject = Subject::new(&broken, &timetable, MADE);
     let codes = |looks: usize| {

@@ -17,7 +17,7 @@ use lineside_formats::{
 };
 use lineside_validate::{
     Context, Notices,
-    gtfs::{ZipSource, load},
+    gtfs::ZipSource,
     rules::gtfs_rt::{Subject, Timetable, kinds, validate},
 };
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn timetable(path: &Path) -> Timetable {
     let bytes = fs::read(path).expect("a file");
     let limits = ScheduleLimits::default();
     let source = ZipSource::new(&bytes, &limits).expect("a zip");
-    Timetable::new(&load(&source, &CONTEXT, &mut Notices::new(0)).expect("a schedule"))
+    Timetable::read(&source, &CONTEXT).expect("a schedule")
 }
 
 fn counts(subject: &Subject<'_>) -> Counts {

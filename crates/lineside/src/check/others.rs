@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Limits, Tables};
 use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, is_json_twin, netex, siri};
-use lineside_validate::gtfs::{self, ZipSource};
+use lineside_validate::gtfs::ZipSource;
 use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate};
 use lineside_validate::rules::{self, SystemError};
 use lineside_validate::{Context, Notices, Severity, Stop};
@@ -71,8 +71,7 @@ fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemE
 /// What is wrong with the schedule is not asked here.
 fn timetable(zip: &Bytes, context: &Context) -> Result<Timetable, Error> {
     let source = ZipSource::new(zip, &Limits::default())?;
-    let feed = gtfs::load(&source, context, &mut Notices::new(0))?;
-    Ok(Timetable::new(&feed))
+    Timetable::read(&source, context)
 }
 
 fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {

@@ -5,7 +5,7 @@ use lineside_formats::gtfs::{
     values,
 };
 
-use super::{column::Cell, decimals, leniency, simple};
+use super::{UNRECOGNIZED, column::Cell, decimals, leniency, simple};
 use crate::notice::{Kind as NoticeKind, Notices, Sample};
 
 /// Where a cell stands, for what is said about it.
@@ -111,6 +111,16 @@ pub(super) fn read<'a>(
     }
 }
 
+/// What stands for a cell whose value is none, in a row that is kept all the same: nothing, as if the
+/// cell were empty. Only a time is there: whoever is late for it is late for something.
+#[cold]
+pub(super) fn unread(field: &FieldSpec, text: &str) -> Cell<'static> {
+    match field.kind {
+        Kind::Time | Kind::LocalTime if !text.is_empty() => Cell::Number(UNRECOGNIZED),
+        _ => Cell::Empty,
+    }
+}
+
 /// Says that a number is none that the field takes, if it is. Tells whether.
 #[inline]
 fn is_out_of_range(place: Place, number: f64, out: &mut Notices) -> bool {
@@ -151,7 +161,7 @@ fn enumerated<'a>(
     place.say_with(&simple::UNEXPECTED_ENUM_VALUE, out, |sample| {
         sample.put("fieldValue", number);
     });
-    (Cell::Number(super::UNRECOGNIZED), false)
+    (Cell::Number(UNRECOGNIZED), false)
 }
 
 /// A whole number of 32 bits, as programs commonly read it: a sign and digits.

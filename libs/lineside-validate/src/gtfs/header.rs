@@ -5,7 +5,11 @@ use lineside_formats::gtfs::{
     rows::Record,
 };
 
-use super::{leniency, reader::trimmed, simple};
+use super::{
+    leniency::{self, Keeps},
+    reader::trimmed,
+    simple,
+};
 use crate::notice::Notices;
 
 /// Where a field's cells stand in a row.
@@ -13,12 +17,15 @@ use crate::notice::Notices;
 pub(super) struct CellPlan {
     pub(super) position: usize,
     pub(super) field: &'static FieldSpec,
+    /// Whether a row is left out where this cannot be read.
+    pub(super) is_needed: bool,
 }
 
 /// How the rows of a file are to be read.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) spec: &'static FileSpec,
+    pub(super) keeps: Keeps,
     pub(super) n_columns: usize,
     pub(super) cells: Vec<CellPlan>,
     /// Fields that each row should have, of columns that the file lacks.
@@ -29,6 +36,7 @@ pub(super) struct Layout {
 /// wrong about it is said; `None` if rows cannot be read by it.
 pub(super) fn read(
     spec: &'static FileSpec,
+    keeps: Keeps,
     record: &Record<'_>,
     out: &mut Notices,
 ) -> Option<Layout> {
@@ -64,7 +72,7 @@ pub(super) fn read(
     for field in spec.fields {
         match seen.iter().find(|(name, _)| *name == field.name) {
             Some(&(_, position)) => {
-                cells.push(CellPlan { position, field });
+                cells.push(CellPlan { position, field, is_needed: keeps.needs(field) });
             }
             None if leniency::is_required(spec.name, field) || field.column_required => {
                 out.add(&simple::MISSING_REQUIRED_COLUMN, |sample| {
@@ -76,5 +84,9 @@ pub(super) fn read(
             None => {}
         }
     }
-    is_fine.then_some(Layout { spec, n_columns: record.len(), cells, absent })
+    let is_fine = match keeps {
+        Keeps::Sound => is_fine,
+        Keeps::With(fields) => fields.len() == cells.iter().filter(|plan| plan.is_needed).count(),
+    };
+    is_fine.then_some(Layout { spec, keeps, n_columns: record.len(), cells, absent })
 }

@@ -1,5 +1,6 @@
-//! Where the reference validator takes more than the reference says: fields whose ids may hold any
-//! letters, may be missing, or may lead nowhere.
+//! Where more is taken than the reference says: by the reference validator, which reads ids of any
+//! letters and misses or follows some fields not, and for real-time rules, to which a row is there
+//! whatever is wrong with a field of it.
 
 use lineside_formats::gtfs::fields::{FieldSpec, Presence};
 
@@ -23,6 +24,51 @@ const NOT_FOLLOWED: [Field; 3] = [
     ("location_group_stops.txt", "location_group_id"),
     ("location_group_stops.txt", "stop_id"),
 ];
+
+/// What real-time rules ask of a schedule: its files, each with the fields without which a row of it
+/// tells them nothing.
+const ASKED_BY_MESSAGES: [(&str, &[&str]); 9] = [
+    ("agency.txt", &[]),
+    ("stops.txt", &["stop_id"]),
+    ("routes.txt", &["route_id"]),
+    ("trips.txt", &["trip_id"]),
+    ("stop_times.txt", &["trip_id", "stop_sequence"]),
+    ("calendar.txt", &["service_id"]),
+    ("calendar_dates.txt", &["service_id"]),
+    ("shapes.txt", &["shape_id", "shape_pt_sequence"]),
+    ("frequencies.txt", &["trip_id"]),
+];
+
+/// Which rows of a file are kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keeps {
+    /// Those that nothing spoils: rules over schedules see no others, as the reference validator has
+    /// it.
+    Sound,
+    /// Those that have these fields. What is wrong about others is as if it were not there.
+    With(&'static [&'static str]),
+}
+
+impl Keeps {
+    /// Which rows of a file real-time rules know; none if they ask nothing of it.
+    pub(super) fn for_messages(file: &str) -> Option<Keeps> {
+        let asked = ASKED_BY_MESSAGES.iter().find(|(name, _)| *name == file);
+        asked.map(|&(_, fields)| Keeps::With(fields))
+    }
+
+    /// Whether a row is left out for any fault.
+    pub(super) fn is_strict(self) -> bool {
+        matches!(self, Keeps::Sound)
+    }
+
+    /// Whether a row is left out without a field of it that can be read.
+    pub(super) fn needs(self, field: &FieldSpec) -> bool {
+        match self {
+            Keeps::Sound => true,
+            Keeps::With(fields) => fields.contains(&field.name),
+        }
+    }
+}
 
 /// Whether an id should be plain ASCII.
 pub(super) fn is_plain_id(file: &'static str, field: &FieldSpec) -> bool {

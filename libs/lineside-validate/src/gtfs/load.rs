@@ -7,6 +7,7 @@ use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 use super::{
     feed::{ALWAYS, Feed},
     files::File,
+    leniency::Keeps,
     pieces, reader, simple,
     source::Source,
     table::{Status, Table},
@@ -32,7 +33,29 @@ pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Re
     load_until(source, context, &Stop::default(), notices)
 }
 
-/// The same until it is stopped, which is an error.
+/// Reads what real-time rules ask of a schedule: the files that they look at, and in them each row
+/// that tells what it is about, whatever is wrong with another field of it. Who sends messages about
+/// a route is not to blame for its color.
+///
+/// # Errors
+///
+/// If a file cannot be opened or inflated.
+pub fn load_for_messages(source: &dyn Source, context: &Context) -> Result<Feed, Error> {
+    let keeps = |file: File| Keeps::for_messages(file.name());
+    let names = source.list();
+    let mut jobs: Vec<Job<'_>> = Vec::new();
+    for (name, size) in &names {
+        let file = File::of_name(name).filter(|file| !jobs.iter().any(|job| job.file == *file));
+        if let Some((file, keeps)) = file.and_then(|file| Some((file, keeps(file)?))) {
+            jobs.push(Job { file, name, size: *size, keeps });
+        }
+    }
+    // What is wrong with the schedule is asked elsewhere.
+    let tables = read_files(source, jobs, context, &mut Notices::new(0))?;
+    Ok(Feed::new(tables, Zones::NONE, names.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// The same as [`load`] until it is stopped, which is an error.
 pub(crate) fn load_until(
     source: &dyn Source,
     context: &Context,
@@ -41,12 +64,12 @@ pub(crate) fn load_until(
 ) -> Result<Feed, Error> {
     let source = &Watched { source, stop };
     let names = source.list();
-    let mut jobs: Vec<(File, &str, u64)> = Vec::new();
+    let mut jobs: Vec<Job<'_>> = Vec::new();
     let mut zones = Zones::NONE;
     for (name, size) in &names {
         match File::of_name(name) {
-            Some(file) if !jobs.iter().any(|(other, ..)| *other == file) => {
-                jobs.push((file, name, *size));
+            Some(file) if !jobs.iter().any(|job| job.file == file) => {
+                jobs.push(Job { file, name, size: *size, keeps: Keeps::Sound });
             }
             _ if name.eq_ignore_ascii_case(LOCATIONS) => {
                 zones = read_zones(source, name, stop, notices)?;
@@ -61,32 +84,48 @@ pub(crate) fn load_until(
             sample.put("message", simple::NESTED);
         });
     }
-    // The largest first, so that no thread is left alone with it at the end.
-    jobs.sort_by_key(|&(_, _, size)| std::cmp::Reverse(size));
-    let is_shared = |job: &(File, &str, u64)| context.threads > 1 && job.2 >= SHARED_BYTES;
-    let (shared, others) = jobs.split_at(jobs.partition_point(is_shared));
-    let mut tables: Vec<Option<Table>> = File::ALL.iter().map(|_| None).collect();
-    for job in shared {
-        tables[job.0 as usize] = Some(read_file(source, *job, true, context, notices)?);
-    }
-    let read = |job: &_, out: &mut Notices| read_file(source, *job, false, context, out);
-    for (job, result) in others.iter().zip(crate::rules::in_turn(others, context, notices, read)) {
-        tables[job.0 as usize] = Some(result?);
-    }
-    for file in File::ALL {
-        if tables[file as usize].is_none() && ALWAYS.contains(&file) {
+    let tables = read_files(source, jobs, context, notices)?;
+    for file in ALWAYS {
+        if !names.iter().any(|(name, _)| File::of_name(name) == Some(file)) {
             notices.add(&simple::MISSING_REQUIRED_FILE, |sample| {
                 sample.put("filename", file.name());
             });
         }
     }
-    let tables = File::ALL.into_iter().zip(tables);
-    let tables = tables
-        .map(|(file, table)| {
-            table.unwrap_or_else(|| Table::without_rows(file.spec(), Status::Missing))
-        })
-        .collect();
     Ok(Feed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// A file that is to be read, and how.
+#[derive(Clone, Copy, Debug)]
+struct Job<'a> {
+    file: File,
+    name: &'a str,
+    /// Bytes, as the archive's directory says.
+    size: u64,
+    keeps: Keeps,
+}
+
+/// A table for each file of the reference, in its order.
+fn read_files(
+    source: &dyn Source,
+    mut jobs: Vec<Job<'_>>,
+    context: &Context,
+    notices: &mut Notices,
+) -> Result<Vec<Table>, Error> {
+    // The largest first, so that no thread is left alone with it at the end.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.size));
+    let is_shared = |job: &Job<'_>| context.threads > 1 && job.size >= SHARED_BYTES;
+    let (shared, others) = jobs.split_at(jobs.partition_point(is_shared));
+    let missing = |file: File| Table::without_rows(file.spec(), Status::Missing);
+    let mut tables: Vec<Table> = File::ALL.into_iter().map(missing).collect();
+    for job in shared {
+        tables[job.file as usize] = read_file(source, *job, true, context, notices)?;
+    }
+    let read = |job: &_, out: &mut Notices| read_file(source, *job, false, context, out);
+    for (job, result) in others.iter().zip(crate::rules::in_turn(others, context, notices, read)) {
+        tables[job.file as usize] = result?;
+    }
+    Ok(tables)
 }
 
 fn read_zones(
@@ -106,17 +145,18 @@ fn read_zones(
 
 fn read_file(
     source: &dyn Source,
-    (file, name, size): (File, &str, u64),
+    Job { file, name, size, keeps }: Job<'_>,
     is_shared: bool,
     context: &Context,
     out: &mut Notices,
 ) -> Result<Table, Error> {
-    let mut table = Ok(Table::without_rows(file.spec(), Status::Missing));
+    let spec = file.spec();
+    let mut table = Ok(Table::without_rows(spec, Status::Missing));
     source.read(name, &mut |reader| {
         if let Some(reader) = reader {
             table = match is_shared {
-                true => pieces::read(reader, size, PIECE_BYTES, file.spec(), context, out),
-                false => reader::read(reader, size, file.spec(), context, out),
+                true => pieces::read(reader, size, PIECE_BYTES, spec, keeps, context, out),
+                false => reader::read(reader, size, spec, keeps, context, out),
             };
         }
     })?;
@@ -144,5 +184,61 @@ impl Source for Watched<'_> {
             Some(file) => read(Some(&mut Stoppable { file, stop })),
             None => read(None),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::gtfs::TextSource;
+
+    const CONTEXT: Context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+
+    /// The routes that real-time rules know of such a file, and those that others see.
+    fn routes(file: impl Into<Vec<u8>>) -> [String; 2] {
+        let source = TextSource::default().with("routes.txt", file.into());
+        let strict = load(&source, &CONTEXT, &mut Notices::new(0)).unwrap();
+        [load_for_messages(&source, &CONTEXT).unwrap(), strict].map(|feed| {
+            let table = feed.table(File::Routes);
+            let ids = table.texts("route_id");
+            let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
+            ids.join(" ")
+        })
+    }
+
+    #[test]
+    fn real_time_rules_know_each_row_that_tells_what_it_is_about() {
+        let header = "route_id,route_long_name,route_type,route_color\n";
+        let long = "x".repeat(5_000);
+        for (file, known, sound) in [
+            ("R1,North,3,\nR2,South,3,ZZZZZZ\n".to_owned(), "R1 R2", "R1"),
+            ("R1,North,bus,\n,South,3,\nR3,West,3,\n".to_owned(), "R1 R3", "R3"),
+            ("R1,\"North\nSouth\",3,\nR2,North,3,\n".to_owned(), "R1 R2", "R2"),
+            (format!("R1,North,3,\nR2,{long},3,\nR3,South,3,\n"), "R1 R2 R3", "R1"),
+            ("R1,North\n\nR2,North,South,3,\nR3,South,3,\n".to_owned(), "R1 R2 R3", "R3"),
+        ] {
+            assert_eq!(routes(format!("{header}{file}")), [known, sound], "{file}");
+        }
+        // No text is Latin-1 by right, but readers of messages know these ids as well.
+        let ids = routes(b"route_id,route_type\nB\xE4r,3\nR2,3\n".as_slice());
+        assert_eq!(ids, ["B\u{E4}r R2", "R2"]);
+    }
+
+    #[test]
+    fn real_time_rules_need_no_column_but_the_ids() {
+        assert_eq!(routes("route_id,route_id,\nR1,R2,\n"), ["R1", ""]);
+        assert_eq!(routes("route_long_name,route_type\nNorth,3\n"), ["", ""]);
+    }
+
+    #[test]
+    fn a_stop_is_where_it_says_only_if_that_is_on_earth() {
+        let file = "stop_id,stop_lat,stop_lon\nS1,59.9,10.7\nS2,159.9,10.7\nS3,north,10.7\n";
+        let source = TextSource::default().with("stops.txt", file);
+        let feed = load_for_messages(&source, &CONTEXT).unwrap();
+        let table = feed.table(File::Stops);
+        let latitudes: Vec<_> = table.rows().map(|row| table.floats("stop_lat").get(row)).collect();
+        assert_eq!(latitudes, [Some(59.9), None, None]);
     }
 }

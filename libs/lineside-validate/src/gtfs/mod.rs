@@ -2,7 +2,8 @@
 //! joins and orders that several rules need, made when the first one asks.
 //!
 //! Which rows count, and which rules are passed over because a file could not be read, is as the
-//! reference validator has it, so that both count the same.
+//! reference validator has it, so that both count the same. Real-time rules, which are about other
+//! people's work, see [more of it](load_for_messages).
 
 mod addresses;
 pub(crate) mod area;
@@ -49,7 +50,7 @@ pub use self::{
     files::File,
     languages::language_tag,
     links::{Groups, Link},
-    load::load,
+    load::{load, load_for_messages},
     memory::{MEMORY_PER_BYTE_MAX, memory_of},
     services::{Service, Services},
     source::{Source, TextSource, ZipSource},

@@ -20,6 +20,7 @@ use super::{
     cutter::{Cutter, Next, Piece},
     growing::Growing,
     header::Layout,
+    leniency::Keeps,
     reader::{self, Begun},
     table::Table,
 };
@@ -41,6 +42,7 @@ pub(super) fn read(
     size: u64,
     piece_bytes: usize,
     spec: &'static FileSpec,
+    keeps: Keeps,
     context: &Context,
     out: &mut Notices,
 ) -> Result<Table, Error> {
@@ -49,16 +51,16 @@ pub(super) fn read(
         Next::Piece(piece) if has_header(&piece) => piece,
         Next::Piece(Piece { bytes, .. }) => {
             let rest = Cursor::new(bytes).chain(cutter.into_rest());
-            return reader::read(rest, size, spec, context, out);
+            return reader::read(rest, size, spec, keeps, context, out);
         }
         Next::Rest(bytes, _) => {
             let rest = Cursor::new(bytes).chain(cutter.into_rest());
-            return reader::read(rest, size, spec, context, out);
+            return reader::read(rest, size, spec, keeps, context, out);
         }
-        Next::End => return reader::read(io::empty(), 0, spec, context, out),
+        Next::End => return reader::read(io::empty(), 0, spec, keeps, context, out),
     };
     let mut splitter = reader::splitter(first.bytes.as_slice());
-    let layout = match reader::begin(&mut splitter, spec, out)? {
+    let layout = match reader::begin(&mut splitter, spec, keeps, out)? {
         Begun::Rows(layout) => layout,
         Begun::Nothing(table) => return Ok(table),
     };
@@ -316,12 +318,14 @@ mod tests {
     fn check(text: &str, piece_bytes: usize) {
         let spec = File::StopTimes.spec();
         let context = Context { today: date(2026, 1, 1), country: None, threads: 3 };
-        let mut out = Notices::new(5);
-        let table = reader::read(text.as_bytes(), text.len() as u64, spec, &context, &mut out);
-        let expected = seen(&table, &out);
-        let mut out = Notices::new(5);
-        let table = read(&mut text.as_bytes(), 0, piece_bytes, spec, &context, &mut out);
-        assert_eq!(seen(&table, &out), expected, "{text:?} in pieces of {piece_bytes}");
+        for keeps in [Keeps::Sound, Keeps::With(&["trip_id", "stop_sequence"])] {
+            let (mut out, mut whole) = (Notices::new(5), text.as_bytes());
+            let table = reader::read(whole, text.len() as u64, spec, keeps, &context, &mut out);
+            let expected = seen(&table, &out);
+            let mut out = Notices::new(5);
+            let table = read(&mut whole, 0, piece_bytes, spec, keeps, &context, &mut out);
+            assert_eq!(seen(&table, &out), expected, "{text:?} in pieces of {piece_bytes}");
+        }
     }
 
     #[test]
@@ -378,7 +382,8 @@ mod tests {
         }
         let context = Context { today: date(2026, 1, 1), country: None, threads: 2 };
         let spec = File::StopTimes.spec();
-        let read = read(&mut Broken(40), 1_200, 100, spec, &context, &mut Notices::new(0));
+        let (keeps, mut out) = (Keeps::Sound, Notices::new(0));
+        let read = read(&mut Broken(40), 1_200, 100, spec, keeps, &context, &mut out);
         assert!(read.is_err());
     }
 }

@@ -16,7 +16,8 @@ use super::{
     files::File,
     growing::Growing,
     header::{self, Layout},
-    leniency, simple,
+    leniency::{self, Keeps},
+    simple,
     table::{Status, Table},
 };
 use crate::{Context, notice::Notices};
@@ -44,11 +45,12 @@ pub(super) fn read(
     reader: impl Read,
     size: u64,
     spec: &'static FileSpec,
+    keeps: Keeps,
     context: &Context,
     out: &mut Notices,
 ) -> Result<Table, Error> {
     let mut splitter = splitter(reader);
-    let layout = match begin(&mut splitter, spec, out)? {
+    let layout = match begin(&mut splitter, spec, keeps, out)? {
         Begun::Rows(layout) => layout,
         Begun::Nothing(table) => return Ok(table),
     };
@@ -78,6 +80,7 @@ pub(super) enum Begun {
 pub(super) fn begin<R: Read>(
     splitter: &mut Splitter<R>,
     spec: &'static FileSpec,
+    keeps: Keeps,
     out: &mut Notices,
 ) -> Result<Begun, Error> {
     let has_mark = splitter.peek(MARK.len()).map_err(Error::io)?.starts_with(MARK);
@@ -100,7 +103,7 @@ pub(super) fn begin<R: Read>(
         parsing_failed(spec, splitter.record_line(), message, out);
         return nothing(Status::BadHeader);
     }
-    match header::read(spec, &splitter.record(), out) {
+    match header::read(spec, keeps, &splitter.record(), out) {
         Some(layout) => Ok(Begun::Rows(layout)),
         None => nothing(Status::BadHeader),
     }
@@ -119,6 +122,7 @@ pub(super) fn read_rows<R: Read>(
     out: &mut Notices,
 ) -> Result<(), Error> {
     let spec = layout.spec;
+    let is_strict = layout.keeps.is_strict();
     let end = |rows: &mut Growing| {
         rows.has_bad_rows = true;
         rows.has_ended = true;
@@ -127,13 +131,17 @@ pub(super) fn read_rows<R: Read>(
         match splitter.find().map_err(Error::io)? {
             Found::Record => {}
             Found::End => return Ok(()),
+            Found::TooLong(_) if !is_strict => {
+                rows.has_bad_rows = true;
+                continue;
+            }
             Found::TooLong(line) => {
                 parsing_failed(spec, line, "a row is longer than 1 MiB", out);
                 end(rows);
                 return Ok(());
             }
         }
-        if let Some(message) = what_is_too_large(spec, splitter) {
+        if is_strict && let Some(message) = what_is_too_large(spec, splitter) {
             parsing_failed(spec, splitter.record_line(), message, out);
             end(rows);
             return Ok(());
@@ -159,20 +167,16 @@ fn read_row<R: Read>(
     out: &mut Notices,
 ) {
     let record = splitter.record();
-    let n_cells = record.len();
-    if n_cells == 1 && record.field(0).trim_ascii().is_empty() {
-        out.add(&simple::EMPTY_ROW, |sample| {
-            sample.put("filename", layout.spec.name).put("csvRowNumber", line);
-        });
-        return;
-    }
-    if n_cells != layout.n_columns {
-        out.add(&simple::INVALID_ROW_LENGTH, |sample| {
-            sample.put("filename", layout.spec.name).put("csvRowNumber", line);
-            sample.put("rowLength", n_cells).put("headerCount", layout.n_columns);
-        });
-        rows.has_bad_rows = true;
-        return;
+    if record.len() != layout.n_columns || record.len() == 1 {
+        match say_length(layout, &record, line, out) {
+            Length::Right => {}
+            Length::Empty => return,
+            Length::Wrong if layout.keeps.is_strict() => {
+                rows.has_bad_rows = true;
+                return;
+            }
+            Length::Wrong => {}
+        }
     }
     // What hardly any row has is looked for once in the whole of it.
     let oddities = Oddities::of(splitter);
@@ -183,18 +187,22 @@ fn read_row<R: Read>(
         let place = Place { file: layout.spec.name, line, field: plan.field };
         let raw = texts.field(plan.position);
         if oddities.any {
-            spoiled |= Oddities::say(place, plan.position, raw, splitter, out);
+            let is_odd = Oddities::say(place, plan.position, raw, splitter, out);
+            spoiled |= is_odd && layout.keeps.is_strict();
         }
         let text = trimmed(raw);
-        if text.is_empty() {
-            spoiled |= say_missing(place, out);
-            column.push(Cell::Empty);
+        let (mut cell, bad) = if text.is_empty() {
+            (Cell::Empty, say_missing(place, out))
         } else {
-            let country = context.country;
-            let (cell, bad) = cells::read(place, text, oddities.has_odd_signs, country, out);
-            spoiled |= bad;
-            column.push(cell);
+            cells::read(place, text, oddities.has_odd_signs, context.country, out)
+        };
+        if bad {
+            match plan.is_needed {
+                true => spoiled = true,
+                false => cell = cells::unread(plan.field, text),
+            }
         }
+        column.push(cell);
     }
     for &field in &layout.absent {
         say_missing(Place { file: layout.spec.name, line, field }, out);
@@ -204,6 +212,32 @@ fn read_row<R: Read>(
     } else {
         rows.keep_row(line, splitter.raw().len());
     }
+}
+
+enum Length {
+    Right,
+    Empty,
+    Wrong,
+}
+
+/// Says what is wrong about the length of a row.
+#[cold]
+fn say_length(layout: &Layout, record: &Record<'_>, line: u32, out: &mut Notices) -> Length {
+    let n_cells = record.len();
+    if n_cells == 1 && record.field(0).trim_ascii().is_empty() {
+        out.add(&simple::EMPTY_ROW, |sample| {
+            sample.put("filename", layout.spec.name).put("csvRowNumber", line);
+        });
+        return Length::Empty;
+    }
+    if n_cells == layout.n_columns {
+        return Length::Right;
+    }
+    out.add(&simple::INVALID_ROW_LENGTH, |sample| {
+        sample.put("filename", layout.spec.name).put("csvRowNumber", line);
+        sample.put("rowLength", n_cells).put("headerCount", layout.n_columns);
+    });
+    Length::Wrong
 }
 
 fn parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out: &mut Notices) {

@@ -106,7 +106,7 @@ mod tests {
     use jiff::civil::Date;
     use lineside_formats::gtfs_rt::{Limits, decode_json};
     use lineside_validate::Context;
-    use lineside_validate::gtfs::{TextSource, load};
+    use lineside_validate::gtfs::TextSource;
 
     use super::super::{Asked, Found, Schedule, Scope};
     use super::*;
@@ -116,8 +116,7 @@ mod tests {
     #[test]
     fn a_message_that_stays_the_same_grows_old_and_what_else_it_has_stays() {
         let context = Context { today: Date::ZERO, country: None, threads: 1 };
-        let feed = load(&TextSource::default(), &context, &mut Notices::new(0)).unwrap();
-        let timetable = Arc::new(Timetable::new(&feed));
+        let timetable = Arc::new(Timetable::read(&TextSource::default(), &context).unwrap());
         let text = r#"{"header": {"gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET",
             "timestamp": 1767250000}, "entity": [{"id": "1", "vehicle": {"vehicle": {"id": "V"},
             "position": {"latitude": 100, "longitude": 10}, "timestamp": 1767249995}}]}"#;

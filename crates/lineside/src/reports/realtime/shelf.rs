@@ -11,7 +11,7 @@ use lineside_formats::Error;
 use lineside_formats::gtfs::Limits;
 use lineside_ingest::{FeedId, Network};
 use lineside_store::{BlobHash, Store};
-use lineside_validate::gtfs::{ZipSource, load};
+use lineside_validate::gtfs::ZipSource;
 use lineside_validate::rules::gtfs_rt::{Timetable, validate_schedule};
 use lineside_validate::{Context, Notices};
 use parking_lot::Mutex;
@@ -239,8 +239,7 @@ fn prepare(zip: &Zip, memory: u64) -> Result<Prepared, Arc<str>> {
     let context = Context { today: Date::ZERO, country: None, threads: 1 };
     let made = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
         let source = ZipSource::new(bytes, &Limits::default())?;
-        let feed = load(&source, &context, &mut Notices::new(0))?;
-        let timetable = Timetable::new(&feed);
+        let timetable = Timetable::read(&source, &context)?;
         let mut notices = Notices::new(SAMPLES);
         validate_schedule(&timetable, &mut notices);
         Ok((Arc::new(timetable), Arc::new(notices)))

@@ -20,6 +20,7 @@ mod running;
 mod scope;
 mod subject;
 mod time;
+mod times;
 mod timetable;
 mod trip_ids;
 mod trips;

@@ -2,8 +2,8 @@
 
 use jiff::{ToSpan as _, tz::TimeZone};
 
-use super::timetable::{NONE, Trip};
-use crate::gtfs::{Feed, File, date_of};
+use super::timetable::{NONE, Trip, seed};
+use crate::gtfs::{Dict, Feed, File, WEEK, date_of};
 
 /// Days in one word.
 const WORD: i32 = 64;
@@ -20,7 +20,7 @@ const DAY_S: i64 = 86_400;
 /// Trips that run by frequencies stay out, as a moment does not tell which of their runs is meant.
 #[derive(Debug, Default)]
 pub(super) struct Running {
-    /// Of the first agency, as all are in one zone. Without it nothing is known of any day.
+    /// Of the first agency that tells it, as all are in one zone. Without it nothing is known of any day.
     zone: Option<TimeZone>,
     services: Vec<Days>,
     words: Vec<u64>,
@@ -56,13 +56,45 @@ struct Span {
     service: u32,
 }
 
+/// The number of the service of each code of `service_id` in `trips.txt`. Of one that has a row whose
+/// days cannot be read nothing is known, so it has none.
+pub(super) fn services_of_trips(feed: &Feed) -> Vec<u32> {
+    let (ids, services) = (feed.table(File::Trips).texts("service_id"), feed.services());
+    let unread = unread_services(feed);
+    let service_of = |code| {
+        let service = services.of_trips(code).unwrap_or(NONE);
+        if unread.find(ids.text(code)).is_some() { NONE } else { service }
+    };
+    (0..ids.n_codes() as u32).map(service_of).collect()
+}
+
+/// The services that have a row whose days cannot be read.
+fn unread_services(feed: &Feed) -> Dict {
+    let mut unread = Dict::new(seed());
+    let (dates, calendar) = (["date", "exception_type"], ["start_date", "end_date"]);
+    let calendar: Vec<&str> = calendar.into_iter().chain(WEEK).collect();
+    for (file, fields) in [(File::Calendar, &calendar[..]), (File::CalendarDates, &dates[..])] {
+        let table = feed.table(file);
+        let ids = table.texts("service_id");
+        let fields: Vec<_> = fields.iter().map(|field| table.numbers(field)).collect();
+        for row in table.rows() {
+            if fields.iter().any(|field| field.get(row).is_none())
+                && let Some(id) = ids.get(row)
+            {
+                unread.add(id);
+            }
+        }
+    }
+    unread
+}
+
 impl Running {
     /// O(n log n) in the trips, once.
     pub(super) fn new(feed: &Feed, trips: &[Trip]) -> Running {
         let agencies = feed.table(File::Agency);
         let zones = agencies.texts("agency_timezone");
         let mut running = Running {
-            zone: agencies.rows().next().and_then(|row| TimeZone::get(zones.get(row)?).ok()),
+            zone: agencies.rows().find_map(|row| TimeZone::get(zones.get(row)?).ok()),
             ..Running::default()
         };
         for service in feed.services().iter() {

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use lineside_formats::gtfs_rt::proto::TripDescriptor;
+use lineside_formats::{Error, gtfs_rt::proto::TripDescriptor};
 
 use super::{
     fields::{STOP, error},
     lines::{Area, Extent, Lines},
-    running::Running,
+    running::{self, Running},
+    times::{self, Times},
     trip_ids::TripIds,
 };
 use crate::{
-    Notices,
-    gtfs::{Dict, Feed, File, Floats},
+    Context, Notices,
+    gtfs::{Dict, Feed, File, Floats, Source, load_for_messages},
     notice::Kind,
 };
 
@@ -78,7 +79,7 @@ pub(super) struct Trip {
     /// Trips of one block have the same number.
     pub(super) block: Option<u32>,
     line: u32,
-    stop_times: (u32, u32),
+    pub(super) stop_times: (u32, u32),
     frequencies: (u32, u32),
     /// Its frequencies say about when it runs, not exactly.
     pub(super) is_loose: bool,
@@ -96,7 +97,7 @@ pub(super) struct Trip {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StopTime {
     pub(super) sequence: u32,
-    stop: u32,
+    pub(super) stop: u32,
     pub(super) has_arrival: bool,
     pub(super) has_departure: bool,
 }
@@ -110,8 +111,17 @@ pub(super) struct Frequency {
 }
 
 impl Timetable {
-    /// Prepares a schedule: O(n) in its rows, once.
-    pub fn new(feed: &Feed) -> Timetable {
+    /// Prepares a schedule: O(n) in its rows, once. A row of it counts whatever is wrong with a field
+    /// that does not say what it is about.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be opened or inflated.
+    pub fn read(source: &dyn Source, context: &Context) -> Result<Timetable, Error> {
+        Ok(Timetable::new(&load_for_messages(source, context)?))
+    }
+
+    fn new(feed: &Feed) -> Timetable {
         let agencies = dict_of(feed, File::Agency, "agency_id");
         let mut routes = dict_of(feed, File::Routes, "route_id");
         let about_routes = routes_of(feed, &agencies);
@@ -166,6 +176,7 @@ impl Timetable {
         let (ids, route_ids) = (table.texts("trip_id"), table.texts("route_id"));
         let (blocks, shapes) = (table.texts("block_id"), table.texts("shape_id"));
         let (directions, services) = (table.numbers("direction_id"), table.texts("service_id"));
+        let service_of = running::services_of_trips(feed);
         let shape_codes = feed.table(File::Shapes).texts("shape_id");
         let times = Times::new(feed, &self.stops);
         let frequencies = feed.groups(File::Frequencies, "trip_id");
@@ -179,10 +190,10 @@ impl Timetable {
                 continue;
             }
             let line = shapes.get(row).and_then(|shape| shape_codes.find(shape));
-            let service = services.code(row).and_then(|code| feed.services().of_trips(code));
+            let service = services.code(row).and_then(|code| service_of.get(code as usize));
             let mut trip = Trip {
                 at,
-                service: service.unwrap_or(NONE),
+                service: service.copied().unwrap_or(NONE),
                 route: route_ids.get(row).and_then(|route| routes.find(route)).unwrap_or(NONE),
                 direction: directions.get(row),
                 block: blocks.code(row),
@@ -215,19 +226,24 @@ impl Timetable {
         let table = feed.table(File::Frequencies);
         let (starts, ends) = (table.numbers("start_time"), table.numbers("end_time"));
         let (headways, exact) = (table.numbers("headway_secs"), table.numbers("exact_times"));
-        let first = self.frequencies.len() as u32;
+        let first = self.frequencies.len();
+        let mut are_known = true;
         for &row in rows {
-            match exact.get_or(row, 0) {
-                0 => trip.is_loose = true,
-                1 => self.frequencies.push(Frequency {
-                    start: starts.get_or(row, 0),
-                    end: ends.get_or(row, 0),
-                    headway: headways.get_or(row, 0),
-                }),
+            let (start, end) = (times::read(&starts, row), times::read(&ends, row));
+            match (exact.get_or(row, 0), start, end, headways.get(row)) {
+                (0, ..) => trip.is_loose = true,
+                (1, Some(start), Some(end), Some(headway)) => {
+                    self.frequencies.push(Frequency { start, end, headway });
+                }
+                (1, ..) => are_known = false,
                 _ => {}
             }
         }
-        trip.frequencies = (first, self.frequencies.len() as u32);
+        if !are_known {
+            // The trip may leave at any time then.
+            self.frequencies.truncate(first);
+        }
+        trip.frequencies = (first as u32, self.frequencies.len() as u32);
     }
 
     /// The trip of an id.
@@ -431,47 +447,4 @@ fn lines_of(feed: &Feed) -> (Lines, Vec<u32>, Option<Extent>) {
     }
     lines.shrink();
     (lines, line_of, Some(extent))
-}
-
-/// The rows of stop_times.txt by trip.
-struct Times<'a> {
-    feed: &'a Feed,
-    groups: std::sync::Arc<crate::gtfs::Groups>,
-    /// The stop's code by that of the row's stop_id.
-    stops: Vec<u32>,
-}
-
-impl<'a> Times<'a> {
-    fn new(feed: &'a Feed, stops: &Dict) -> Times<'a> {
-        let ids = feed.table(File::StopTimes).texts("stop_id");
-        let codes = 0..ids.n_codes() as u32;
-        let stops = codes.map(|code| stops.find(ids.text(code)).unwrap_or(NONE)).collect();
-        Times { feed, groups: feed.groups(File::StopTimes, "trip_id"), stops }
-    }
-
-    fn add_to(&self, all: &mut Vec<StopTime>, trip: &mut Trip, id: &str) {
-        let table = self.feed.table(File::StopTimes);
-        let (trip_ids, stop_ids) = (table.texts("trip_id"), table.texts("stop_id"));
-        let sequences = table.numbers("stop_sequence");
-        let (arrivals, departures) =
-            (table.numbers("arrival_time"), table.numbers("departure_time"));
-        let first = all.len() as u32;
-        let rows = trip_ids.find(id).map_or(&[][..], |code| self.groups.rows(code));
-        if let Some(&row) = rows.first() {
-            trip.start = arrivals.get(row).or_else(|| departures.get(row));
-        }
-        if let Some(&row) = rows.last() {
-            trip.end = departures.get(row).or_else(|| arrivals.get(row));
-        }
-        all.extend(rows.iter().filter_map(|&row| {
-            let stop = stop_ids.code(row).map_or(NONE, |code| self.stops[code as usize]);
-            Some(StopTime {
-                sequence: u32::try_from(sequences.get(row)?).ok()?,
-                stop,
-                has_arrival: arrivals.get(row).is_some(),
-                has_departure: departures.get(row).is_some(),
-            })
-        }));
-        trip.stop_times = (first, all.len() as u32);
-    }
 }

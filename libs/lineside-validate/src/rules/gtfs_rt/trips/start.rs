@@ -56,7 +56,7 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
                     sample.put("startTime", time);
                 });
             }
-            if let Some(scheduled) = scheduled_start(subject, run)
+            if let Some(scheduled) = scheduled_start(run)
                 && clock(time) != Some(scheduled)
             {
                 out.add(&OTHER_TIME, |sample| {
@@ -75,8 +75,7 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
 }
 
 /// When the schedule has the trip start. Trips that run by frequencies start more than once.
-fn scheduled_start(subject: &Subject<'_>, run: Run<'_>) -> Option<i32> {
+fn scheduled_start(run: Run<'_>) -> Option<i32> {
     let trip = run.trip?;
-    let is_frequent = trip.is_loose || !subject.timetable.frequencies(trip).is_empty();
-    trip.start.filter(|_| !is_frequent)
+    trip.start.filter(|_| !trip.is_frequent)
 }
