@@ -319,7 +319,11 @@ impl Poller {
                 }
                 return;
             }
-            Word::OtherOver => return,
+            Word::OtherOver => {
+                // Taken, and without effect: who meant this feed's is to see why.
+                tracing::info!(feed = %self.feed.key(), "the producer has ended another subscription than this feed's");
+                return;
+            }
         };
         if is_over {
             if let Some(wait) = self.end_subscription() {

@@ -98,6 +98,40 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
 }
 
 #[tokio::test]
+async fn the_end_of_one_of_several_services_is_heard_whenever_it_comes() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let services = vec![SiriService::Timetables, SiriService::Vehicles, SiriService::Situations];
+    let feed = subscriber(&upstream.url("/siri"), services);
+    let (ingest, key) = subscribed_by(&upstream, feed, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    let over = |service: &str| {
+        let name = format!("<SubscriptionRef>lineside-siri-{service}</SubscriptionRef>");
+        let inside = format!("<ProducerRef>P</ProducerRef>{name}");
+        let inside = format!("<SubscriptionTerminatedNotification>{inside}");
+        xml(&format!("{inside}</SubscriptionTerminatedNotification>"))
+    };
+    let ends = [("et", 2), ("vm", 13), ("sx", 21), ("et", 40), ("vm", 62), ("sx", 92), ("et", 129)];
+    for (agreements, (service, after)) in (1..).zip(ends) {
+        until("it has agreed", has_agreed(&feed, agreements)).await;
+        until("nothing else is planned", || next_in(&feed, &clock) == Some(130)).await;
+        clock.advance(Duration::from_secs(after));
+        // Who delivers is asked again soon.
+        inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+        until("the delivery is known", || next_in(&feed, &clock) == Some(130)).await;
+        inbox.take(&key, over(service).into()).unwrap();
+        if after < 15 {
+            until("it is left alone", || next_in(&feed, &clock) == Some(15 - after)).await;
+            clock.advance(Duration::from_secs(15 - after));
+        }
+    }
+    until("it has agreed", has_agreed(&feed, 8)).await;
+    assert_eq!((upstream.requests().len(), feed.status().failures), (8, 0));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();
