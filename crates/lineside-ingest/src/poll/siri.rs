@@ -56,6 +56,8 @@ pub(super) struct Siri {
     subscription: Subscription,
     /// How many pages of the present answer have come, if there are more.
     pages: u32,
+    /// Whether the last answer had more pages than are asked for.
+    is_cut_off: bool,
     /// Whether the next answer that is not a delivery is to hold all that there is, where answers hold changes.
     wants_all: bool,
     /// Whether the network was told of all that there is since nothing was known.
@@ -77,6 +79,7 @@ impl Siri {
             questions: Questions::new(seed),
             subscription: Subscription::default(),
             pages: 0,
+            is_cut_off: false,
             wants_all: true,
             is_whole: false,
             began_at: None,
@@ -89,6 +92,7 @@ impl Siri {
     /// Knows nothing any more: what comes next is of another source, or goes by other ids.
     pub(super) fn clear(&mut self) {
         self.held.clear();
+        self.is_cut_off = false;
         self.is_whole = false;
         self.began_at = None;
         self.tells_parts = false;
@@ -98,6 +102,31 @@ impl Siri {
     /// Whether what is held is a part of the first answer: what is not in it may be in the pages to come, and is not gone.
     fn is_gathering(&self) -> bool {
         self.pages > 0 && !self.is_whole
+    }
+
+    /// A page has come, and the producer says whether it has another one. Whether what it has not told by the last one is
+    /// gone, depends on whether answers hold changes: the rest of these comes with the next answer.
+    fn turn_page(&mut self, has_next: bool, answers_changes: bool) {
+        if has_next && self.pages < PAGES_MAX {
+            self.pages += 1;
+            return;
+        }
+        self.pages = 0;
+        self.is_cut_off = has_next;
+        if !answers_changes || (self.wants_all && !has_next) {
+            self.wants_all = false;
+            self.held.sweep();
+        }
+    }
+
+    /// What is not as it should be, whatever the last message said.
+    fn problems(&self) -> Problems {
+        let mut problems = self.subscription.problems();
+        if self.is_cut_off {
+            let detail = "after 200 pages the producer still has more, for which it is not asked";
+            problems.push(Problem::new("delivery", "too_many_pages", detail));
+        }
+        problems
     }
 
     /// The producer is to say all that there is. What is known stays until it has.
@@ -337,7 +366,7 @@ impl Poller {
         self.siri.held.forget_over(now.seconds());
         let header = siri_header(Some(now.seconds()));
         let message = Shallow { header, entities: self.siri.held.all() };
-        let problems = self.siri.subscription.problems();
+        let problems = self.siri.problems();
         // A network that is gone needs no word of it.
         let _ = self.take_entities(message, problems, Format::Siri, now).await;
     }
@@ -372,16 +401,11 @@ impl Poller {
         }
         if delivered {
             siri.subscription.told(self.clock.monotonic());
-            problems.merge(siri.subscription.problems());
         } else {
             // Who repeats a page has no other one.
-            let goes_on = has_more && has_new && siri.pages < PAGES_MAX;
-            siri.pages = if goes_on { siri.pages + 1 } else { 0 };
-            if siri.pages == 0 && (siri.wants_all || !changes) {
-                siri.wants_all = false;
-                siri.held.sweep();
-            }
+            siri.turn_page(has_more && has_new, changes);
         }
+        problems.merge(siri.problems());
         if changes {
             siri.held.forget_over(now.seconds());
         }

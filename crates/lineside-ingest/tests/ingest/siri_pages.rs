@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lineside_ingest::{FeedConfig, FeedState, Ingest, MemorySnapshots, SiriMode, SiriSource};
+use lineside_ingest::{
+    FeedConfig, FeedState, Ingest, MemorySnapshots, Options, SiriMode, SiriSource,
+};
+use lineside_sync::{Clock, RealClock, SimulatedClock};
 
 use crate::{
-    running::{start, start_with, until},
+    running::{options, start, start_with, until},
     siri_producers::{journey, ok, request, siri, timetables, trips},
     upstream::{Answer, Upstream, http},
 };
@@ -48,6 +51,52 @@ async fn who_promises_more_and_has_nothing_has_told_all() {
     let ingest = start(vec![siri]);
     until("the page is told", || trips(&ingest) == ["A"]).await;
     until("the feed is well", || is_well(&ingest)).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off_and_that_is_told_until_one_ends() {
+    let pages = (0..=200).map(|n| page(&format!("J{n}"), true)).collect();
+    let upstream = Upstream::start(Answer::InTurn(pages)).await;
+    let mut siri = siri(&upstream.url("/siri"), request());
+    siri.poll = Some(Duration::from_secs(3600));
+    let clock = Arc::new(SimulatedClock::new(RealClock::new().wall()));
+    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
+    let feed = ingest.feed("siri").unwrap();
+    // Feeds do not all begin at once.
+    until("it is asked", || {
+        clock.advance(Duration::from_millis(1));
+        !upstream.requests().is_empty()
+    })
+    .await;
+    let answered = async |n: u64| {
+        until(format!("{n} pages are there"), || {
+            let status = feed.status();
+            status.fetches == n && status.next_poll > Some(clock.wall())
+        })
+        .await;
+        let status = feed.status();
+        let wait = status.next_poll.unwrap().since(clock.wall());
+        let told = status.problems.kept().iter().filter(|it| it.code == "too_many_pages").count();
+        (wait.as_secs(), told)
+    };
+    let go_on = |seconds: u64| clock.advance(Duration::from_secs(seconds + 1));
+    for n in 1..=200 {
+        let (wait, told) = answered(n).await;
+        assert!(wait < 5 && told == 0, "{n}: {wait} s, {told}");
+        go_on(wait);
+    }
+    let (wait, told) = answered(201).await;
+    assert!(wait > 3000 && told == 1, "{wait} s, {told}");
+    assert_eq!(trips(&ingest).len(), 201);
+    upstream.set(Answer::InTurn(vec![page("A", true), page("B", false)]));
+    go_on(wait);
+    let (wait, told) = answered(202).await;
+    assert!(wait < 5 && told == 1, "the next answer may be as long: {wait} s, {told}");
+    go_on(wait);
+    let (wait, told) = answered(203).await;
+    assert!(wait > 3000 && told == 0, "{wait} s, {told}");
+    assert_eq!(trips(&ingest), ["A", "B"]);
     ingest.shut_down().await;
 }
 

@@ -100,6 +100,10 @@ static DECODERS: &[(&str, &str)] = &[
         "A journey has more calls than are read and is left out of timetables; split it into several.",
     ),
     (
+        "too_many_pages",
+        "A producer has more pages of one answer than are asked for in a row and the rest is missing; let a page hold more.",
+    ),
+    (
         "unexpected_enum_value",
         "A value is none of those that the specification lists, and means nothing to readers; take one of the list.",
     ),

@@ -137,14 +137,15 @@ impl Poller {
             return Err(no_delivery());
         };
         let has_more = answer.has_more;
+        let before = self.siri.subscription.supply.pages;
+        let goes_on = has_more && before < PAGES_MAX;
+        self.siri.is_cut_off = has_more && !goes_on;
         self.take_news(body.bytes, *answer).await?;
         let subscription = &mut self.siri.subscription;
         subscription.heard_at = self.clock.monotonic();
         subscription.is_doubted = false;
-        let supply = &mut subscription.supply;
-        let goes_on = has_more && supply.pages < PAGES_MAX;
-        let pages = if goes_on { supply.pages + 1 } else { 0 };
-        *supply = Supply { is_due: goes_on, pages };
+        let pages = if goes_on { before + 1 } else { 0 };
+        subscription.supply = Supply { is_due: goes_on, pages };
         Ok("new")
     }
 
