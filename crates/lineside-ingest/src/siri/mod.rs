@@ -31,7 +31,7 @@ pub use journeys::NO_DIRECTION;
 pub use losses::losses_of;
 pub use selection::{Before, Selection, select, select_after};
 pub use visits::{Visits, stop_visits};
-pub use wanted::{Ref, RefFault, RefKind, Wanted, resolve};
+pub use wanted::{Ref, RefFault, RefKind, Wanted, is_known, resolve};
 
 use crate::{
     network::NetworkState,

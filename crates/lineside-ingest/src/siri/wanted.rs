@@ -78,6 +78,15 @@ pub fn resolve<'a>(
     }
 }
 
+/// Whether any of these networks has by now what a reference is to.
+pub fn is_known<'a>(
+    mut states: impl Iterator<Item = &'a NetworkState>,
+    kind: RefKind,
+    reference: &Ref,
+) -> bool {
+    states.any(|state| is_of(reference, state) && knows(state, kind, &reference.id))
+}
+
 /// Whether a network would know a thing of that kind if there were one: it has a timetable, or is a GBFS system, which
 /// never has lines, stops of journeys or operators.
 fn is_told(state: &NetworkState, kind: RefKind) -> bool {

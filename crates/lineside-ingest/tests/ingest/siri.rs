@@ -28,8 +28,8 @@ use lineside_formats::{
 use lineside_ingest::{
     DepartureStatus, NetworkState,
     siri::{
-        Elements, Ref, RefFault, RefKind, Service, Visits, Wanted, lines, resolve, select,
-        stop_points, stop_visits,
+        Elements, Ref, RefFault, RefKind, Service, Visits, Wanted, is_known, lines, resolve,
+        select, stop_points, stop_visits,
     },
 };
 use lineside_sync::UnixMillis;

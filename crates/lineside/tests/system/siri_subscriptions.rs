@@ -435,6 +435,14 @@ async fn what_a_subscription_needs_is_asked_for() {
             ),
             "InvalidDataReferencesError",
         ),
+        (
+            &public,
+            wish("VehicleMonitoring", "a", &later).replace(
+                "<VehicleMonitoringRequest/>",
+                "<VehicleMonitoringRequest><LineRef>nope</LineRef></VehicleMonitoringRequest>",
+            ),
+            "InvalidDataReferencesError",
+        ),
     ] {
         let body = subscription(address, &wishes);
         let [status] = &statuses(post(&server, &body, &[]).await)[..] else { panic!("one") };

@@ -85,7 +85,12 @@ fn a_reference_is_to_what_one_network_has_or_names_its_feed() {
     assert_eq!(ask(1, RefKind::Operator, "a"), city("a"));
     assert_eq!(ask(1, RefKind::Stop, "town:C"), Err(RefFault::Unknown));
     // A network without a timetable may come to know the line.
-    assert_eq!(ask(2, RefKind::Line, "R9"), Ok(Ref { feed: None, id: "R9".into() }));
+    let later = Ref { feed: None, id: "R9".into() };
+    assert_eq!(ask(2, RefKind::Line, "R9"), Ok(later.clone()));
+    let is_known = |kind, it: &Ref| is_known(states.iter().map(|state| &**state), kind, it);
+    assert!(!is_known(RefKind::Line, &later) && is_known(RefKind::Line, &city("R1").unwrap()));
+    let of_none = Ref { feed: Some("town".into()), id: "R1".into() };
+    assert!(!is_known(RefKind::Line, &of_none), "it is another network's");
     let mut twin = World::new();
     twin.writer.apply_dataset(dataset(1), twin.now());
     let states = [one.network.state(), twin.network.state()];

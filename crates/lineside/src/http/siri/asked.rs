@@ -8,7 +8,7 @@ use lineside_formats::siri::{
     StopMonitoringRequest, StopPointsRequest, Time, VehicleMonitoringRequest,
 };
 use lineside_ingest::NetworkState;
-use lineside_ingest::siri::{Ref, RefFault, RefKind, Service, Wanted, resolve};
+use lineside_ingest::siri::{Ref, RefFault, RefKind, Service, Wanted, is_known, resolve};
 
 use super::fault::Fault;
 use super::scene::Scene;
@@ -125,6 +125,23 @@ impl Asked {
         self.reference(scene, RefKind::Stop, text)
     }
 
+    /// A line or the stop that nobody has so far, and that a network without a schedule may come to have; none where all of them
+    /// are known.
+    pub(super) fn doubt(&self, scene: &Scene) -> Option<Fault> {
+        let lines = self.lines.iter().map(|text| (RefKind::Line, text));
+        let stop = self.monitoring_ref.iter().map(|text| (RefKind::Stop, text));
+        let (kind, text) = lines.chain(stop).find(|(kind, text)| {
+            let meant = self.reference(scene, *kind, text);
+            meant.is_ok_and(|meant| !is_known(scene.states(), *kind, &meant))
+        })?;
+        let name = name_of(kind);
+        let text = format!(
+            "there is no {name} {text:?} so far; one may come with a feed of which no schedule is \
+             known yet"
+        );
+        Some(Fault::reference(text))
+    }
+
     /// What a reference means: first in the networks that are asked for, which settles an id that others have too.
     fn reference(&self, scene: &Scene, kind: RefKind, text: &str) -> Result<Ref, Fault> {
         let is_asked = |state: &&NetworkState| {
@@ -197,13 +214,17 @@ fn reference(scene: &Scene, kind: RefKind, text: &str) -> Result<Ref, Fault> {
     resolve(scene.states(), kind, text).map_err(|fault| reference_fault(fault, kind, text))
 }
 
-fn reference_fault(fault: RefFault, kind: RefKind, text: &str) -> Fault {
-    let name = match kind {
+fn name_of(kind: RefKind) -> &'static str {
+    match kind {
         RefKind::Line => "line",
         RefKind::Stop => "stop",
         RefKind::Operator => "operator",
         RefKind::Vehicle => "vehicle",
-    };
+    }
+}
+
+fn reference_fault(fault: RefFault, kind: RefKind, text: &str) -> Fault {
+    let name = name_of(kind);
     match fault {
         RefFault::Unknown => Fault::reference(format!("there is no {name} {text:?}")),
         RefFault::Ambiguous(feeds) => {

@@ -108,3 +108,40 @@ async fn vehicles_come_as_rarely_as_they_are_asked_for() {
     assert_eq!(n_of("rarely"), 1);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn who_subscribes_to_a_line_or_a_stop_that_nobody_has_so_far_is_told_so() {
+    let (running, server) = server("private_consumers = true").await;
+    let vehicles = get(&format!("{server}/siri/rest/vm")).await.text().await.unwrap();
+    let (_, line) = vehicles.split_once("<LineRef>").unwrap();
+    // Both feeds have it.
+    let known = format!("city-vehicles:{}", line.split('<').next().unwrap());
+    let consumer = Consumer::default();
+    let address = at(&consumer.start().await);
+    let ends = in_minutes(10).to_string();
+    let of = |service: &str, id: &str, asked: &str| {
+        let whole = format!("<{service}Request>{asked}</{service}Request>");
+        wish(service, id, &ends).replace(&format!("<{service}Request/>"), &whole)
+    };
+    let line = |line: &str| format!("<LineRef>{line}</LineRef>");
+    let stop = "<MonitoringRef>nowhere</MonitoringRef>";
+    // No feed of this server has a schedule, so any of them may still come to be known.
+    let wishes = of("VehicleMonitoring", "known", &line(&known))
+        + &of("VehicleMonitoring", "line", &line("nope"))
+        + &of("StopMonitoring", "stop", stop);
+    let answer = statuses(post(&server, &subscription(&address, &wishes), &[]).await);
+    let said: Vec<(Option<bool>, String)> = answer
+        .iter()
+        .map(|status| {
+            let said = status.error_condition.as_ref().and_then(|it| it.text.clone());
+            (status.status, said.unwrap_or_default().to_string())
+        })
+        .collect();
+    let [(Some(true), none), (Some(true), line), (Some(true), stop)] = &said[..] else {
+        panic!("{said:?}")
+    };
+    assert_eq!(none, "");
+    assert!(line.starts_with("there is no line \"nope\" so far"), "{line}");
+    assert!(stop.starts_with("there is no stop \"nowhere\" so far"), "{stop}");
+    running.stop().await;
+}

@@ -141,6 +141,13 @@ wishes!(
         |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, unsaid;
 );
 
+/// A subscription that has begun.
+struct Begun {
+    ends: UnixMillis,
+    /// Why nothing may ever be told of it.
+    doubt: Option<Fault>,
+}
+
 /// One request for subscriptions, and who brings it.
 struct Asking<'r> {
     app: &'r App,
@@ -181,7 +188,7 @@ impl Asking<'_> {
         }))
     }
 
-    fn begin(&self, wish: &Wish<'_>) -> Result<UnixMillis, Fault> {
+    fn begin(&self, wish: &Wish<'_>) -> Result<Begun, Fault> {
         let Self { app, scene, request, form, asker, is_trusted } = *self;
         let name = Name {
             client: asker.client,
@@ -193,6 +200,7 @@ impl Asking<'_> {
         let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
         let asked = wish.asked.clone()?;
         asked.wanted(scene)?;
+        let doubt = asked.doubt(scene);
         let asked = match wish.subject {
             Subject::Visits => {
                 asked.stop(scene)?;
@@ -220,7 +228,7 @@ impl Asking<'_> {
         };
         let place = Place { app: app.clone(), name, number, stop };
         tokio::spawn(run(app.clone(), place, subscription));
-        Ok(ends)
+        Ok(Begun { ends, doubt })
     }
 
     /// When a subscription ends: as it says, but not too late.
@@ -278,8 +286,10 @@ fn status(
     scene: &Scene,
     subscriber: Option<&str>,
     subscription: Option<&str>,
-    begun: Result<UnixMillis, Fault>,
+    begun: Result<Begun, Fault>,
 ) -> ResponseStatus {
+    // The schema's one place for errors and warnings.
+    let said = begun.as_ref().map_or_else(Some, |begun| begun.doubt.as_ref());
     let cycle = i32::try_from(SIRI_CYCLE.as_secs()).ok().map(Seconds);
     ResponseStatus {
         response_timestamp: scene.time(),
@@ -287,8 +297,8 @@ fn status(
         subscriber_ref: subscriber.filter(|_| subscription.is_some()).map(Into::into),
         subscription_ref: subscription.map(Into::into),
         status: Some(begun.is_ok()),
-        error_condition: begun.as_ref().err().map(Fault::condition),
-        valid_until: begun.as_ref().ok().and_then(|ends| Time::from_millis(ends.0)),
+        error_condition: said.map(Fault::condition),
+        valid_until: begun.as_ref().ok().and_then(|begun| Time::from_millis(begun.ends.0)),
         shortest_possible_cycle: cycle.filter(|_| begun.is_ok()),
         ..ResponseStatus::default()
     }
