@@ -24,7 +24,7 @@ const OCCUPANCY = new Map([
 /** @typedef {{timezone: string, now: () => number, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds */
 
 /** @param {Node[]} title @param {(Node|null)[]} meta @param {() => void} close */
-function head(title, meta, close) {
+export function head(title, meta, close) {
   return element(
     "header.detail-head",
     {},

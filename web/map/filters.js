@@ -1,24 +1,28 @@
 /** The filters by mode and line: which vehicles pass, and the chips that show and change them. */
 import { badge } from "../plain/badge.js";
 import { byId, element } from "../plain/dom.js";
+import { rentalSign } from "./rental.js";
 import { MODES, formatRef, modeOf } from "./view.js";
 
 export class Filters {
   #view;
   #routes;
   #networkOf;
+  #hasBikes;
   #changed;
 
   /**
    * @param {import("./view.js").View} view whose modes and routes are read and changed
    * @param {import("./routes.js").Routes} routes
    * @param {(feed: string) => string|undefined} networkOf
+   * @param {boolean} hasBikes whether there are GBFS systems
    * @param {() => void} changed
    */
-  constructor(view, routes, networkOf, changed) {
+  constructor(view, routes, networkOf, hasBikes, changed) {
     this.#view = view;
     this.#routes = routes;
     this.#networkOf = networkOf;
+    this.#hasBikes = hasBikes;
     this.#changed = changed;
   }
 
@@ -32,12 +36,18 @@ export class Filters {
     return routes.some((route) => route.feed === network && route.id === id);
   }
 
+  /** Whether stations and free vehicles are shown. */
+  get showsBikes() {
+    const { modes, routes } = this.#view;
+    return modes.size > 0 ? modes.has("bike") : routes.length === 0;
+  }
+
   show() {
     const { modes, routes } = this.#view;
     const all = [...this.#routes.all.values()];
-    const offered = [...MODES].filter(([mode]) => modes.has(mode) || all.some(({ type }) => modeOf(type) === mode));
+    const offered = [...MODES].filter(([mode]) => modes.has(mode) || (mode === "bike" && this.#hasBikes) || all.some(({ type }) => modeOf(type) === mode));
     byId("modes").replaceChildren(
-      ...offered.map(([mode, name]) => element("button.chip", { type: "button", "aria-pressed": String(modes.has(mode)), onclick: () => this.#toggleMode(mode) }, name)),
+      ...offered.map(([mode, name]) => element("button.chip", { type: "button", "aria-pressed": String(modes.has(mode)), onclick: () => this.#toggleMode(mode) }, mode === "bike" ? rentalSign() : null, name)),
     );
     byId("modes").hidden = offered.length < 2;
     byId("routes").replaceChildren(

@@ -1,39 +1,90 @@
-/** The vehicles in view as a table: for the keyboard, for screen readers, and where no map can be drawn. */
+/** What is in view as a table: for the keyboard, for screen readers, and where no map can be drawn. */
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
 import { ageWords, delayWords } from "../plain/words.js";
+import { freeWords, rangeWords, rentalSign, reportedWords, serviceWords, stationName, stationWords, vehicleName } from "./rental.js";
 
-/** The most rows: a longer table helps nobody. */
+/** The most rows of vehicles, and of what can be rented: a longer table helps nobody. */
 const ROWS_MAX = 300;
+const order = new Intl.Collator("en", { numeric: true });
+
+/**
+ * @typedef {object} Options
+ * @property {(feed: string) => number} nowOf  the time of a feed's data, in seconds
+ * @property {(feed: string) => import("./rental.js").Types} typesOf  the vehicle types of a GBFS system
+ * @property {(key: string) => void} pick
+ */
 
 /**
  * @param {HTMLElement} body  the table's body
  * @param {import("./vehicles.js").Vehicle[]} vehicles
- * @param {(feed: string) => number} nowOf  the time of a feed's data, in seconds
- * @param {(key: string) => void} pick
- * @returns {number} how many are shown
+ * @param {import("./bikes.js").Rental[]} rentals  stations and free vehicles, after the others
+ * @param {Options} options
  */
-export function showList(body, vehicles, nowOf, pick) {
-  const order = new Intl.Collator("en", { numeric: true });
+export function showList(body, vehicles, rentals, options) {
   const headsign = (/** @type {import("./vehicles.js").Vehicle} */ { record }) => record.lineside?.headsign ?? "";
   const sorted = [...vehicles].sort((a, b) => order.compare(a.label, b.label) || order.compare(headsign(a), headsign(b)) || order.compare(a.id, b.id)).slice(0, ROWS_MAX);
+  const rows = [...sorted.map((vehicle) => row(vehicle, options)), ...rentalRows(rentals, options)];
   const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
-  body.replaceChildren(...sorted.map((vehicle) => row(vehicle, nowOf(vehicle.feed), pick)));
+  body.replaceChildren(...rows);
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
-  return sorted.length;
 }
 
-/** @param {import("./vehicles.js").Vehicle} vehicle @param {number} now @param {(key: string) => void} pick */
-function row({ key, id, label, color, record }, now, pick) {
+/** Titles that fit stations and free vehicles, too. @param {HTMLElement} list */
+export function nameColumns(list) {
+  const titles = { "#list-title": "Vehicles and stations", "th:nth-child(2)": "To, or what stands there", "th:nth-child(4)": "Next stop, or service", "th:nth-child(5)": "Reported" };
+  for (const [which, title] of Object.entries(titles)) /** @type {HTMLElement} */ (list.querySelector(which)).textContent = title;
+}
+
+/**
+ * "34 vehicles, 12 stations in view".
+ * @param {import("./vehicles.js").Vehicle[]} vehicles @param {import("./bikes.js").Rental[]} rentals
+ * @param {boolean} hasNetworks whether vehicles are expected: then none are told, too
+ */
+export function countWords(vehicles, rentals, hasNetworks) {
+  const count = (/** @type {number} */ n, /** @type {string} */ what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  const stations = rentals.filter(({ kind }) => kind === "station").length;
+  const others = vehicles.length + rentals.length - stations;
+  const words = [others > 0 || stations === 0 || hasNetworks ? count(others, "vehicle") : null, stations > 0 ? count(stations, "station") : null];
+  return `${words.filter(Boolean).join(", ")} in view`;
+}
+
+/** @param {string} key @param {string} name @param {Options} options */
+const button = (key, name, { pick }) => element("button.link", { type: "button", "data-key": key, onclick: () => pick(key) }, name);
+
+/** @param {import("./vehicles.js").Vehicle} vehicle @param {Options} options */
+function row({ key, feed, id, label, color, record }, options) {
   const join = record.lineside ?? {};
   const { words, tone } = delayWords(join.delay === undefined || join.delay === null ? "scheduled" : "realtime", join.delay);
   return element(
     "tr",
     {},
     element("td", {}, badge(label || "–", color)),
-    element("td", {}, element("button.link", { type: "button", "data-key": key, onclick: () => pick(key) }, join.headsign ?? `Vehicle ${record.vehicle?.label ?? id}`)),
+    element("td", {}, button(key, join.headsign ?? `Vehicle ${record.vehicle?.label ?? id}`, options)),
     element("td", {}, element(`span.tone-${tone}`, {}, words)),
     element("td", {}, join.next_stop_name ?? ""),
-    element("td.end", {}, record.timestamp ? ageWords(now - Number(record.timestamp)) : ""),
+    element("td.end", {}, record.timestamp ? ageWords(options.nowOf(feed) - Number(record.timestamp)) : ""),
+  );
+}
+
+/** Stations by their names, then free vehicles by what they are. @param {import("./bikes.js").Rental[]} rentals @param {Options} options */
+function rentalRows(rentals, options) {
+  const named = rentals.map((rental) => ({ rental, name: rental.kind === "station" ? stationName(rental) : vehicleName(rental, options.typesOf(rental.feed)) }));
+  named.sort((a, b) => order.compare(a.rental.kind, b.rental.kind) || order.compare(a.name, b.name) || order.compare(a.rental.id, b.rental.id));
+  return named.slice(0, ROWS_MAX).map(({ rental, name }) => rentalRow(rental, name, options));
+}
+
+/** @param {import("./bikes.js").Rental} rental @param {string} name @param {Options} options */
+function rentalRow({ key, kind, feed, record }, name, options) {
+  const isStation = kind === "station";
+  const { words, tone } = isStation ? serviceWords(record) : freeWords(record);
+  return element(
+    "tr",
+    {},
+    element("td", {}, rentalSign(), element("span.visually-hidden", {}, isStation ? "Station" : "Free vehicle")),
+    element("td", {}, button(key, name, options)),
+    element("td", {}, isStation ? stationWords(record, options.typesOf(feed)) : element(`span.tone-${tone}`, {}, words)),
+    element("td", {}, isStation ? element(`span.tone-${tone}`, {}, words) : rangeWords(record)),
+    element("td.end", {}, reportedWords(record, options.nowOf(feed))),
   );
 }

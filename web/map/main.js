@@ -11,15 +11,18 @@ import { TROUBLE, connectionSign } from "../plain/states.js";
 import { stopCard, tripChannels, vehicleCard } from "./detail.js";
 import { boundsOfRoute, findRoutes, findStops } from "./find.js";
 import { FollowedArea } from "./area.js";
+import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
 import { Filters } from "./filters.js";
 import { canDraw, loadGround, makeMap } from "./ground.js";
-import { showList } from "./list.js";
+import { countWords, nameColumns, showList } from "./list.js";
 import { unproject } from "./motion.js";
+import { VehicleTypes, freeCard, stationCard } from "./rental.js";
 import { Routes } from "./routes.js";
 import { setUpSearch } from "./search.js";
 import { makeStyle, networkOfSource, stopLayerIds } from "./style.js";
 import { Vehicles } from "./vehicles.js";
 import { formatRef, formatView, modeOf, parseView } from "./view.js";
+import "./rental.css";
 
 /** Channels kept free of cells, for what is selected. */
 const CHANNELS_DETAIL = 8;
@@ -38,6 +41,9 @@ const page = island("map-data");
 const clock = new DataClock(page.now);
 const view = parseView(location.search);
 const routes = new Routes(page.networks);
+const { systems, others } = systemsAmong(page.raw);
+const bikes = new Bikes();
+const types = new VehicleTypes(() => tick());
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const networkOf = (/** @type {string} */ feed) => page.networks.find(({ id, feeds }) => id === feed || feeds.includes(feed));
 
@@ -55,19 +61,30 @@ let ground = null;
 
 /**
  * @typedef {{network: string, calls: import("./calls.js").Call[], headsign: string|null, shape: [number, number][], color: string|null}} Trip
- * @type {{trip: Trip|null, tripId: string|null, stop: {feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number}|null}}
+ * @type {{trip: Trip|null, tripId: string|null, rental: import("./bikes.js").Rental|null, stop: {feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number}|null}}
  */
-const selected = { trip: null, tripId: null, stop: null };
+const selected = { trip: null, tripId: null, rental: null, stop: null };
 /** @type {HTMLElement|null} where the keyboard was before a card opened */
 let cameFrom = null;
 
 const selectedVehicle = () => (view.vehicle ? (vehicles?.all.get(keyOf({ ...view.vehicle, kind: "vehicle" })) ?? null) : null);
 
-/** @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop */
-function select(vehicle, stop) {
-  if (!view.vehicle && !view.stop) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
-  Object.assign(view, { vehicle, stop });
-  Object.assign(selected, { trip: null, tripId: null, stop: null });
+const isSelected = () => Boolean(view.vehicle || view.stop || view.station);
+
+/** The station or free vehicle that is selected, also where no cell holds it; it stays when it is gone. */
+function selectedRental() {
+  const ref = view.station ? { ...view.station, kind: "station" } : view.vehicle ? { ...view.vehicle, kind: "vehicle" } : null;
+  if (!ref) return null;
+  const held = events.store.find(ref);
+  const known = held && isRental(held) ? rentalOf(held) : bikes.all.get(keyOf(ref));
+  return (selected.rental = known ?? selected.rental);
+}
+
+/** @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
+function select(vehicle, stop, station = null) {
+  if (!isSelected()) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
+  Object.assign(view, { vehicle, stop, station });
+  Object.assign(selected, { trip: null, tripId: null, rental: null, stop: null });
   vehicles?.select(vehicle ? keyOf({ ...vehicle, kind: "vehicle" }) : null);
   if (stop) loadStop(stop);
   detailIsNew = true;
@@ -113,6 +130,7 @@ async function loadTrip() {
 function showDetail() {
   const card = byId("detail");
   const vehicle = selectedVehicle();
+  const rental = selectedRental();
   const around = {
     timezone: networkOf(view.stop?.feed ?? view.vehicle?.feed ?? "")?.timezone ?? "UTC",
     now: () => nowOf(view.stop?.feed ?? view.vehicle?.feed ?? ""),
@@ -123,6 +141,8 @@ function showDetail() {
   let content = [];
   if (view.stop && selected.stop) content = stopCard(selected.stop, heldDepartures(), around);
   else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(), around);
+  else if (rental?.kind === "station") content = stationCard(rental, types.of(rental.feed), around);
+  else if (rental) content = freeCard(rental, bikes.all.has(rental.key), types.of(rental.feed), around);
   replaceContent(card, content);
   card.hidden = content.length === 0;
   document.body.classList.toggle("has-detail", content.length > 0);
@@ -155,7 +175,9 @@ const events = new Events({
     if (!applied.shown) return;
     if (applied.upserts.some(({ kind }) => kind === "feed")) showFeedStates();
     vehicles?.apply(applied, events.store);
-    const concerns = [...applied.upserts, ...applied.removes].some(({ kind, id }) => (kind === "vehicle" ? id === view.vehicle?.id : kind === "departure" || kind === "trip_update"));
+    bikes.apply(applied, events.store);
+    drawRentals();
+    const concerns = [...applied.upserts, ...applied.removes].some(({ kind, id }) => (kind === "vehicle" ? id === view.vehicle?.id : kind === "station" ? id === view.station?.id : kind === "departure" || kind === "trip_update"));
     if (concerns) {
       goToNamed();
       loadTrip();
@@ -185,6 +207,7 @@ function follow() {
   const channels = [...viewChannels(), ...detailChannels()];
   const dropped = events.follow(channels.slice(0, CHANNELS_MAX));
   vehicles?.drop(dropped, events.store);
+  bikes.drop(dropped, events.store);
 }
 
 function viewChannels() {
@@ -194,11 +217,12 @@ function viewChannels() {
   return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
 }
 
-const realtimeFeeds = () => page.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1));
+const realtimeFeeds = () => [...page.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1)), ...systems];
 
 function detailChannels() {
   const channels = [];
   if (view.vehicle) channels.push(`vehicle/${view.vehicle.feed}/${encodeSegment(view.vehicle.id)}`);
+  if (view.station) channels.push(`station/${view.station.feed}/${encodeSegment(view.station.id)}`);
   const stop = stopChannel();
   if (stop) channels.push(stop);
   if (view.vehicle && selected.tripId) {
@@ -213,7 +237,7 @@ function detailChannels() {
 /** @param {import("./vehicles.js").Vehicle} vehicle */
 const isShown = (vehicle) => vehicle.key === vehicles?.selected || filters.passes(vehicle);
 
-const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, () => {
+const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, systems.length > 0, () => {
   restyle();
   vehicles?.refresh();
   tick();
@@ -232,18 +256,23 @@ function selection() {
   if (selected.stop && Number.isFinite(selected.stop.longitude)) {
     features.push({ type: "Feature", properties: { role: "stop" }, geometry: { type: "Point", coordinates: [selected.stop.longitude, selected.stop.latitude] } });
   }
+  const rental = selectedRental();
+  if (rental) features.push({ type: "Feature", properties: { role: "stop" }, geometry: { type: "Point", coordinates: rental.place } });
   return { type: /** @type {"FeatureCollection"} */ ("FeatureCollection"), features };
 }
 
 function style() {
   const types = new Set([...routes.all.values()].filter(({ type }) => view.modes.has(modeOf(type))).map(({ type }) => String(type)));
   const routeTypes = view.modes.size > 0 ? [...types, "none"] : [];
-  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, networks: page.networks, raw: page.raw, routeTypes, routes: view.routes.map(formatRef), selected: selection() });
+  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, networks: page.networks, raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selection() });
 }
 
 function restyle() {
   map?.setStyle(style(), { diff: true });
 }
+
+const rentalFeatures = () => bikes.features(filters.showsBikes, selectedRental()?.key ?? null);
+const drawRentals = () => bikes.drawSoon(map, rentalFeatures);
 
 function startView() {
   if (view.at) return { center: /** @type {[number, number]} */ ([view.at.longitude, view.at.latitude]), zoom: view.at.zoom };
@@ -258,7 +287,7 @@ async function startMap() {
     return null;
   });
   map = makeMap(byId("map"), style(), startView());
-  map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same vehicles as a table.");
+  map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same as a table.");
   vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf });
   if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
   map.on("moveend", () => {
@@ -271,7 +300,7 @@ async function startMap() {
   map.on("click", (event) => clicked(event.point));
   map.on("mousemove", (event) => {
     const canvas = /** @type {import("maplibre-gl").Map} */ (map).getCanvas();
-    canvas.style.cursor = vehicles?.pick(event.point) || stopAt(event.point) ? "pointer" : "";
+    canvas.style.cursor = vehicles?.pick(event.point) || rentalAt(event.point, 0) || stopAt(event.point) || rentalAt(event.point, 6) ? "pointer" : "";
   });
   dark.addEventListener("change", async () => {
     if (page.pmtiles) ground = await loadGround(page, dark.matches).catch(() => null);
@@ -287,13 +316,25 @@ function stopAt(point) {
   return feature ? { feed: networkOfSource(feature.source), id: String(feature.properties.stop_id) } : null;
 }
 
+/** @param {{x: number, y: number}} point @param {number} near */
+const rentalAt = (point, near) => (map ? bikes.pick(map, point, near) : null);
+
 /** @param {{x: number, y: number}} point */
 function clicked(point) {
   const vehicle = vehicles?.pick(point);
-  const stop = vehicle ? null : stopAt(/** @type {any} */ (point));
-  if (!vehicle && !stop && !view.vehicle && !view.stop) return;
-  select(vehicle ? { feed: vehicle.feed, id: vehicle.id } : null, stop);
+  const covering = vehicle ? null : rentalAt(point, 0);
+  const stop = vehicle || covering ? null : stopAt(/** @type {any} */ (point));
+  const rental = vehicle || stop ? null : (covering ?? rentalAt(point, 6));
+  if (!vehicle && !stop && !rental && !isSelected()) return;
+  if (rental) selectRental(rental);
+  else select(vehicle ? { feed: vehicle.feed, id: vehicle.id } : null, stop);
   if (vehicle) loadTrip();
+}
+
+/** @param {import("./bikes.js").Rental} rental */
+function selectRental({ kind, feed, id }) {
+  if (kind === "station") select(null, null, { feed, id });
+  else select({ feed, id }, null);
 }
 
 /** @param {[number, number]} center @param {number} [zoom] */
@@ -306,15 +347,17 @@ function moveTo(center, zoom = PICKED_ZOOM) {
   else map.flyTo({ ...target, speed: 2.2 });
 }
 
-/** Whether the address named a vehicle and no place: then the map goes to it when it is known. */
-let goesToNamed = view.vehicle !== null && view.at === null;
+/** Whether the address named a vehicle or station and no place: then the map goes to it when it is known. */
+let goesToNamed = (view.vehicle ?? view.station) !== null && view.at === null;
 
 function goToNamed() {
   const vehicle = selectedVehicle();
   const place = vehicle && vehicles?.whereIs(vehicle.key);
-  if (!goesToNamed || !place) return;
+  const coordinates = place ? unproject(place) : selectedRental()?.place;
+  if (!goesToNamed || !coordinates) return;
   goesToNamed = false;
-  moveTo(unproject(place), 14);
+  moveTo(coordinates, 14);
+  restyle();
 }
 
 // ---- search, list, address ----------------------------------------------------------------------
@@ -366,7 +409,7 @@ function showListView(list) {
 
 function shownVehicles() {
   if (map && vehicles) return vehicles.inView();
-  return events.store.list("vehicle").map(({ feed, id, record }) => withoutMap(feed, id, record)).filter(isShown);
+  return events.store.list("vehicle").filter((held) => !isRental(held)).map(({ feed, id, record }) => withoutMap(feed, id, record)).filter(isShown);
 }
 
 /** A vehicle where no map is. @param {string} feed @param {string} id @param {any} record @returns {any} */
@@ -380,22 +423,27 @@ let ticks = 0;
 
 function tick() {
   const shown = shownVehicles();
-  const words = shown.length === 1 ? "1 vehicle in view" : `${shown.length} vehicles in view`;
+  bikes.sweep(selectedRental()?.key);
+  drawRentals();
+  const rentals = filters.showsBikes ? bikes.inView(map?.getBounds() ?? null) : [];
+  const words = countWords(shown, rentals, page.networks.length > 0);
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const body = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));
-    if (ticks % 2 === 0) showList(body, shown, nowOf, (key) => selectFromList(key));
+    if (ticks % 2 === 0) showList(body, shown, rentals, { nowOf, typesOf: (feed) => types.of(feed), pick: selectFromList });
   }
-  if (view.vehicle || view.stop) showDetail();
+  if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();
 }
 
 /** @param {string} key */
 function selectFromList(key) {
   const [feed, , id] = key.split("\n");
-  select({ feed, id }, null);
+  const rental = bikes.all.get(key);
+  if (rental) selectRental(rental);
+  else select({ feed, id }, null);
   const place = vehicles?.whereIs(key);
-  if (place) moveTo(unproject(place));
+  if (place || rental) moveTo(place ? unproject(place) : /** @type {any} */ (rental).place);
   if (map) showListView(false);
   loadTrip();
 }
@@ -416,7 +464,7 @@ async function start() {
   byId("locate").hidden = !("geolocation" in navigator) || !isSecureContext;
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof HTMLInputElement;
-    if (event.key === "Escape" && !isTyping && (view.vehicle || view.stop)) closeDetail();
+    if (event.key === "Escape" && !isTyping && isSelected()) closeDetail();
     else if (event.key === "/" && !isTyping) {
       event.preventDefault();
       byId("search").focus();
@@ -430,7 +478,8 @@ async function start() {
   }
   if (view.list) showListView(true);
   if (view.stop) loadStop(view.stop);
-  if (view.vehicle) detailIsNew = true;
+  if (view.vehicle || view.station) detailIsNew = true;
+  if (systems.length > 0) nameColumns(byId("list"));
   follow();
   setInterval(() => {
     ticks += 1;

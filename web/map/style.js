@@ -19,9 +19,16 @@
  * @property {{url: string, name: string}[]} raw  GeoJSON feeds, drawn as they are
  * @property {string[]} routeTypes     the route types to show as texts; none means all
  * @property {string[]} routes         the routes to show, as `<feed>:<route>`; none means all
+ * @property {import("geojson").FeatureCollection|null} [rentals]  stations and free vehicles of GBFS systems (bikes.js)
  * @property {import("geojson").GeoJSON|null} selected  the selected trip's line or stop
  */
 import { DARK, FONT, LIGHT } from "./ink.js";
+
+/** The source of stations and free vehicles, and the layers on which a click finds them. */
+export const RENTALS = "rentals";
+export const RENTAL_LAYERS = ["rental-stations", "rental-vehicles"];
+/** From here on a station has room for its number. */
+const RENTAL_COUNT_ZOOM = 13.2;
 
 /** @param {...any} stops zoom, value, … @returns {any} */
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
@@ -139,12 +146,32 @@ function stopLayers(network, ink) {
 /** A GeoJSON feed that is no network, drawn as it is. @param {number} index @param {typeof LIGHT} ink @returns {Layer[]} */
 function rawLayers(index, ink) {
   const source = `raw-${index}`;
-  const color = ink === DARK ? "#c7a6ff" : "#6b3fa0";
+  const color = ink.rental;
   const isLine = ["==", ["geometry-type"], "LineString"];
   return /** @type {any} */ ([
     { id: `${source}-fill`, type: "fill", source, filter: ["==", ["geometry-type"], "Polygon"], paint: { "fill-color": color, "fill-opacity": 0.15, "fill-outline-color": color } },
     { id: `${source}-line`, type: "line", source, filter: isLine, paint: { "line-color": color, "line-width": 2 } },
     { id: `${source}-point`, type: "circle", source, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-color": color, "circle-radius": 5, "circle-stroke-color": ink.lineCasing, "circle-stroke-width": 1.5 } },
+  ]);
+}
+
+/**
+ * Stations with the number that can be rented there, hollow where there is none; free vehicles as dots.
+ * @param {typeof LIGHT} ink @returns {Layer[]}
+ */
+function rentalLayers(ink) {
+  const source = RENTALS;
+  const isStation = ["==", ["get", "kind"], "station"];
+  const isOpen = ["get", "isOpen"];
+  const paint = { "circle-color": ["case", isOpen, ink.rental, ink.stop], "circle-stroke-color": ["case", isOpen, ink.lineCasing, ink.rental], "circle-stroke-width": byZoom(9, 0.6, 14, 1.6) };
+  return /** @type {any} */ ([
+    { id: "rental-vehicles", type: "circle", source, filter: ["!", isStation], paint: { ...paint, "circle-radius": byZoom(8, 1.2, 12, 2.4, 15, 4.5, 18, 7) } },
+    { id: "rental-stations", type: "circle", source, filter: isStation, paint: { ...paint, "circle-radius": byZoom(8, 2, 12, 4, RENTAL_COUNT_ZOOM, 8.5, 17, 12) } },
+    {
+      id: "rental-counts", type: "symbol", source, filter: isStation, minzoom: RENTAL_COUNT_ZOOM,
+      layout: { "text-field": ["get", "sign"], "text-font": FONT, "text-size": byZoom(RENTAL_COUNT_ZOOM, 10.5, 17, 14), "text-allow-overlap": true, "text-ignore-placement": true },
+      paint: { "text-color": ["case", isOpen, ink.rentalText, ink.text] },
+    },
   ]);
 }
 
@@ -184,6 +211,10 @@ export function makeStyle(shown) {
   layers.push(...selectedLayers(ink).slice(0, 1));
   for (const network of shown.networks) layers.push(...stopLayers(network, ink));
   layers.push(...selectedLayers(ink).slice(1));
+  if (shown.rentals) {
+    sources[RENTALS] = { type: "geojson", data: shown.rentals };
+    layers.push(...rentalLayers(ink));
+  }
   const { glyphs, sprite } = shown.ground ?? {};
   const font = glyphs ? fontOf(shown.ground?.layers ?? []) : null;
   const lettered = font ? layers.map((layer) => withFont(layer, font)) : layers;

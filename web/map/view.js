@@ -1,6 +1,6 @@
 /**
  * What the map shows, as the page's address: `?at=<lat>,<lon>,<zoom>&mode=tram,bus&route=<feed>:<route>
- * &stop=<feed>:<stop>&vehicle=<feed>:<id>&show=list`. The server reads the same words (pages/map.rs).
+ * &stop=<feed>:<stop>&vehicle=<feed>:<id>&station=<feed>:<id>&show=list`. The server reads the same words (pages/map.rs).
  *
  * @typedef {{feed: string, id: string}} Ref
  * @typedef {object} View
@@ -9,6 +9,7 @@
  * @property {Ref[]} routes        none means all
  * @property {Ref|null} stop
  * @property {Ref|null} vehicle
+ * @property {Ref|null} station of a GBFS system
  * @property {boolean} list
  */
 
@@ -32,6 +33,7 @@ export const MODES = new Map([
   ["bus", "Bus"],
   ["ferry", "Ferry"],
   ["gondola", "Cable car"],
+  ["bike", "Bikes"],
   ["other", "Other"],
 ]);
 
@@ -62,12 +64,13 @@ export function parseView(search) {
     routes: /** @type {Ref[]} */ (routes).slice(0, ROUTES_MAX),
     stop: parseRef(query.get("stop")),
     vehicle: parseRef(query.get("vehicle")),
+    station: parseRef(query.get("station")),
     list: query.get("show") === "list",
   };
 }
 
 /** @param {View} view @returns {string} the query, with its question mark when it holds anything */
-export function formatView({ at, modes, routes, stop, vehicle, list }) {
+export function formatView({ at, modes, routes, stop, vehicle, station, list }) {
   const query = new URLSearchParams();
   if (at) {
     // Digits that one pixel needs: 2^(8 + zoom) pixels span 360 degrees.
@@ -78,6 +81,7 @@ export function formatView({ at, modes, routes, stop, vehicle, list }) {
   for (const route of routes) query.append("route", formatRef(route));
   if (stop) query.set("stop", formatRef(stop));
   if (vehicle) query.set("vehicle", formatRef(vehicle));
+  if (station) query.set("station", formatRef(station));
   if (list) query.set("show", "list");
   const text = query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
   return text ? `?${text}` : "";

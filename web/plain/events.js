@@ -24,7 +24,7 @@ const REFUSALS = 1;
 const REFUSALS_WHERE_IT_WORKED = 4;
 
 /**
- * @typedef {"connecting"|"live"|"waiting"|"ended"|"refused"} Status
+ * @typedef {"idle"|"connecting"|"live"|"waiting"|"ended"|"refused"} Status
  * @typedef {object} Options
  * @property {(applied: import("./state.js").Applied, message: import("./state.js").Message) => void} onChange
  * @property {(status: Status, transport: string) => void} [onStatus]
@@ -69,10 +69,13 @@ export class Events {
   follow(channels) {
     const wanted = [...new Set(channels)].slice(0, CHANNELS_MAX);
     const same = wanted.length === this.channels.length && wanted.every((name) => this.channels.includes(name));
-    if (same) return [];
+    if (same) {
+      if (wanted.length === 0) this.#idle();
+      return [];
+    }
     this.channels = wanted;
     const dropped = this.store.keepOnly(wanted);
-    if (wanted.length === 0) this.#drop();
+    if (wanted.length === 0) this.#idle();
     else if (this.link) this.link.follow(wanted);
     else this.#open();
     return dropped;
@@ -83,6 +86,13 @@ export class Events {
     globalThis.removeEventListener?.("online", this.online);
     globalThis.document?.removeEventListener("visibilitychange", this.wake);
     this.#drop();
+  }
+
+  /** There is nothing to wait for. */
+  #idle() {
+    this.#drop();
+    this.failures = 0;
+    if (!this.isOver) this.#say("idle");
   }
 
   #drop() {

@@ -63,7 +63,7 @@ export function keepAges(feeds, clock) {
 
 /** Says how the connection is. @param {string} id of the element @returns {(status: import("./events.js").Status, transport: string) => void} */
 export function connectionSign(id) {
-  const words = { connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again", ended: "Closed by the server", refused: "Live changes need a token" };
+  const words = { idle: "Nothing live here", connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again", ended: "Closed by the server", refused: "Live changes need a token" };
   return (status, transport) => {
     const sign = document.getElementById(id);
     if (sign) sign.dataset.transport = transport;

@@ -241,7 +241,7 @@ describe("the map", () => {
   test("a vehicle tells its trip, its delay and its next stops", async () => {
     await visit("/map?show=list", {}, async (page) => {
       await mapIsDrawn(page);
-      await page.locator("#list tbody button").first().click();
+      await page.locator('#list tbody button[data-key^="city-vehicles"]').first().click();
       await page.waitForSelector("#detail .calls li");
       assert.match(await page.locator("#detail .meta").innerText(), /On time|min late|min early|Scheduled/);
       await page.waitForURL(/vehicle=city-vehicles/);

@@ -151,12 +151,15 @@ test("a connection that fell silent is opened again", () => {
 });
 
 test("no channels, no connection", () => {
-  const { events } = start();
+  const { events, seen } = start();
+  events.follow([]);
+  assert.deepEqual(seen.status, ["idle"], "nor is one waited for");
   events.follow(["feed/city"]);
   opened[0].answer();
   events.follow([]);
   assert.equal(opened[0].readyState, 2);
   assert.equal(opened.length, 1);
+  assert.deepEqual(seen.status, ["idle", "connecting", "live", "idle"]);
 });
 
 test("who is turned away for want of a token is told so, and tries no more", async (context) => {

@@ -32,10 +32,11 @@ test("a view gets a margin", () => {
 });
 
 test("what the map shows survives its address", () => {
-  const text = "?at=48.8566,2.3522,12.5&mode=tram,bus&route=city:T1&route=city:a:b&stop=city:S+1/2&show=list";
+  const text = "?at=48.8566,2.3522,12.5&mode=tram,bus&route=city:T1&route=city:a:b&stop=city:S+1/2&station=hire:s1&show=list";
   const view = parseView(text);
   assert.deepEqual(view.routes, [{ feed: "city", id: "T1" }, { feed: "city", id: "a:b" }]);
   assert.deepEqual(view.stop, { feed: "city", id: "S 1/2" });
+  assert.deepEqual(view.station, { feed: "hire", id: "s1" });
   assert.ok(view.list && view.modes.has("tram") && view.modes.has("bus"));
   assert.deepEqual(parseView(formatView(view)), view);
 });

@@ -1,0 +1,134 @@
+/**
+ * What can be rented: the stations and free vehicles of GBFS systems, as the channels tell them. They
+ * stand still, so the map draws them (style.js) and nothing has to be drawn anew when a bus moves.
+ */
+import { keyOf } from "../plain/state.js";
+import { isTakingOut, vehiclesAt } from "./rental.js";
+import { RENTALS, RENTAL_LAYERS } from "./style.js";
+
+/** How long one is still shown whose cell is not followed any more: another cell may bring it. */
+const GRACE_MS = 4_000;
+/** How long changes are gathered before they are drawn: a system changes in many messages. */
+const DRAWING_MS = 200;
+
+/**
+ * @typedef {{key: string, feed: string, kind: "station"|"vehicle", id: string, record: any, place: [number, number], leavesAt: number|null}} Rental
+ *   `place` is longitude and latitude
+ */
+
+/** Whether a record is of a GBFS system; its vehicles have their id outermost. @param {{kind: string, record: any}} held */
+export const isRental = ({ kind, record }) => kind === "station" || (kind === "vehicle" && record?.vehicle_id !== undefined);
+
+/**
+ * The systems among what the page says is GeoJSON: each has its stations and its vehicles under its own addresses.
+ * @param {{url: string, name: string}[]} raw
+ * @returns {{systems: string[], others: {url: string, name: string}[]}}
+ */
+export function systemsAmong(raw) {
+  const systemOf = (/** @type {string} */ url) => url.match(/^\/geojson\/([^/]+)\/(?:stations|vehicles)\.geojson$/)?.[1];
+  const systems = new Set(raw.map(({ url }) => systemOf(url)).filter((id) => id !== undefined));
+  return { systems: /** @type {string[]} */ ([...systems]), others: raw.filter(({ url }) => !systemOf(url)) };
+}
+
+/** @param {any} record @returns {[number, number]|null} */
+function placeOf({ lon, lat }) {
+  const valid = Number.isFinite(lon) && Number.isFinite(lat) && (lon !== 0 || lat !== 0);
+  return valid ? [lon, lat] : null;
+}
+
+/** A record of a system, where it says its place. @param {import("../plain/state.js").Held} held @returns {Rental|null} */
+export function rentalOf({ feed, kind, id, record }) {
+  const place = placeOf(record);
+  return place && { key: keyOf({ feed, kind, id }), feed, kind: /** @type {"station"} */ (kind), id, record, place, leavesAt: null };
+}
+
+export class Bikes {
+  constructor() {
+    /** @type {Map<string, Rental>} */
+    this.all = new Map();
+    /** Whether what is drawn is not what is known. */
+    this.isDirty = false;
+    this.drawing = 0;
+  }
+
+  /** Takes over what a message changed. @param {import("../plain/state.js").Applied} applied @param {import("../plain/state.js").Store} store */
+  apply(applied, store) {
+    for (const held of applied.upserts) if (isRental(held) && store.find(held)?.at === held.at) this.#put(held);
+    for (const held of applied.removes) {
+      if (!isRental(held) || store.find(held)) continue;
+      // A whole state that lacks it says, as "gone" does, that it is not there any more.
+      if (applied.replaced || held.why !== "moved") this.#remove(keyOf(held));
+      else this.#leave(keyOf(held));
+    }
+  }
+
+  /** The cells of these records are no longer followed. @param {import("../plain/state.js").Held[]} dropped @param {import("../plain/state.js").Store} store */
+  drop(dropped, store) {
+    for (const held of dropped) if (isRental(held) && !store.find(held)) this.#leave(keyOf(held));
+  }
+
+  /** Forgets those that nothing has told of again, but for the selected one. @param {string|undefined} selected its key */
+  sweep(selected) {
+    const now = performance.now();
+    for (const { key, leavesAt } of this.all.values()) if (leavesAt !== null && leavesAt <= now && key !== selected) this.#remove(key);
+  }
+
+  /** @param {import("../plain/state.js").Held} held */
+  #put(held) {
+    const rental = rentalOf(held);
+    if (!rental) return this.#remove(keyOf(held));
+    this.all.set(rental.key, rental);
+    this.isDirty = true;
+  }
+
+  /** @param {string} key */
+  #leave(key) {
+    const rental = this.all.get(key);
+    if (rental) rental.leavesAt ??= performance.now() + GRACE_MS;
+  }
+
+  /** @param {string} key */
+  #remove(key) {
+    if (this.all.delete(key)) this.isDirty = true;
+  }
+
+  /** As the map draws them. @param {boolean} areShown @param {string|null} selected the one that is shown in any case @returns {import("geojson").FeatureCollection} */
+  features(areShown, selected) {
+    const shown = [...this.all.values()].filter(({ key }) => areShown || key === selected);
+    return { type: "FeatureCollection", features: shown.map(feature) };
+  }
+
+  /** @param {import("maplibre-gl").Map|null} map @param {() => import("geojson").FeatureCollection} features what is to be drawn then */
+  drawSoon(map, features) {
+    if (!map || !this.isDirty || this.drawing) return;
+    this.drawing = /** @type {any} */ (setTimeout(() => {
+      this.drawing = 0;
+      const source = /** @type {import("maplibre-gl").GeoJSONSource|undefined} */ (map.getSource(RENTALS));
+      if (!source) return; // the style is still on its way: the next tick draws
+      this.isDirty = false;
+      source.setData(features());
+    }, DRAWING_MS));
+  }
+
+  /** What is drawn at a place on the screen, or as near as so many pixels. @param {import("maplibre-gl").Map} map @param {{x: number, y: number}} point @param {number} near */
+  pick(map, { x, y }, near) {
+    const layers = RENTAL_LAYERS.filter((id) => map.getLayer(id));
+    if (layers.length === 0) return null;
+    const [feature] = map.queryRenderedFeatures([[x - near, y - near], [x + near, y + near]], { layers });
+    return (feature && this.all.get(feature.properties.key)) ?? null;
+  }
+
+  /** Those inside the map's view; all where no map is. @param {import("maplibre-gl").LngLatBounds|null} bounds @returns {Rental[]} */
+  inView(bounds) {
+    const all = [...this.all.values()];
+    return bounds ? all.filter(({ place }) => bounds.contains(place)) : all;
+  }
+}
+
+/** @param {Rental} rental @returns {import("geojson").Feature} */
+function feature({ key, kind, record, place }) {
+  const vehicles = vehiclesAt(record);
+  const isOpen = kind === "station" ? isTakingOut(record) && vehicles !== 0 : !record.is_reserved && !record.is_disabled;
+  const sign = kind === "vehicle" ? "" : !isTakingOut(record) ? "×" : vehicles === null ? "" : String(vehicles);
+  return { type: "Feature", properties: { key, kind, isOpen, sign }, geometry: { type: "Point", coordinates: place } };
+}

@@ -1,0 +1,179 @@
+/** Stations and free vehicles of GBFS systems in words: their cards, and their rows in the list. */
+import { element } from "../plain/dom.js";
+import { ageWords, numberWords, seconds } from "../plain/words.js";
+import { head } from "./detail.js";
+
+/** What a form factor of GBFS is called, one and several. */
+const FORMS = new Map([
+  ["bicycle", ["bike", "bikes"]],
+  ["cargo_bicycle", ["cargo bike", "cargo bikes"]],
+  ["scooter", ["scooter", "scooters"]],
+  ["scooter_standing", ["scooter", "scooters"]],
+  ["scooter_seated", ["seated scooter", "seated scooters"]],
+  ["moped", ["moped", "mopeds"]],
+  ["car", ["car", "cars"]],
+]);
+const ANY_FORM = ["vehicle", "vehicles"];
+
+/** @typedef {Map<string, any>} Types  what a system says of its vehicle types, by their ids */
+
+/** What the systems say of their types, asked once for each when it is first needed. */
+export class VehicleTypes {
+  /** @param {() => void} learnt called when more is known */
+  constructor(learnt) {
+    this.learnt = learnt;
+    /** @type {Map<string, Types>} */
+    this.known = new Map();
+  }
+
+  /** @param {string} feed @returns {Types} empty until they are known, and where a system says none */
+  of(feed) {
+    const known = this.known.get(feed);
+    if (known) return known;
+    this.known.set(feed, new Map());
+    this.#ask(feed).catch(() => {}); // without them a type goes by its id
+    return new Map();
+  }
+
+  /** @param {string} feed */
+  async #ask(feed) {
+    const reply = await fetch(`/gbfs/${encodeURIComponent(feed)}/3/vehicle_types`);
+    // GBFS: all vehicles of a system without this file are bicycles.
+    if (reply.status === 404) this.known.set(feed, new Map([["", { form_factor: "bicycle" }]]));
+    if (!reply.ok) return this.learnt();
+    const { data } = await reply.json();
+    this.known.set(feed, new Map(data.vehicle_types.map((/** @type {any} */ type) => [type.vehicle_type_id, type])));
+    this.learnt();
+  }
+}
+
+/** A text in the page's language, else in the first that there is. @param {any} texts @returns {string|null} */
+function textOf(texts) {
+  if (!Array.isArray(texts)) return typeof texts === "string" ? texts : null;
+  const best = texts.find(({ language }) => /^en\b/i.test(language ?? "")) ?? texts[0];
+  return best?.text || null;
+}
+
+/** How many can be rented at a station; null where it is not said. @param {any} record @returns {number|null} */
+export const vehiclesAt = (record) => record.num_vehicles_available ?? null;
+
+/** @param {any} record */
+export const isTakingOut = (record) => record.is_renting !== false && record.is_installed !== false;
+
+/** @param {import("./bikes.js").Rental} station */
+export const stationName = ({ record, id }) => textOf(record.name) ?? `Station ${id}`;
+
+/** One form where all types are of it, else what fits any. @param {Types} types @param {string[]} ids */
+function formOf(types, ids) {
+  const asked = ids.length > 0 ? ids : [...types.keys()];
+  const forms = new Set(asked.map((id) => types.get(id)?.form_factor));
+  const [form] = forms;
+  return (forms.size === 1 && FORMS.get(form)) || ANY_FORM;
+}
+
+/** @param {number} n @param {string[]} form one and several */
+const count = (n, [one, several]) => `${numberWords(n)} ${n === 1 ? one : several}`;
+
+/** "7 bikes, 3 docks". @param {any} record @param {Types} types */
+export function stationWords(record, types) {
+  const vehicles = vehiclesAt(record);
+  const kinds = /** @type {any[]} */ (record.vehicle_types_available ?? []);
+  const there = kinds.some(({ count }) => count > 0) ? kinds.filter(({ count }) => count > 0) : kinds;
+  const ids = there.map(({ vehicle_type_id: id }) => id);
+  const docks = record.num_docks_available;
+  const words = [vehicles === null ? null : count(vehicles, formOf(types, ids)), docks === undefined ? null : count(docks, ["dock", "docks"])];
+  return words.filter((each) => each !== null).join(", ") || "It is not known what stands here";
+}
+
+/** @param {any} record @returns {{words: string, tone: string}} */
+export function serviceWords(record) {
+  if (record.is_installed === false) return { words: "Not in place", tone: "cancelled" };
+  const [rents, returns] = [record.is_renting, record.is_returning];
+  if (rents === undefined && returns === undefined) return { words: "Not said whether it is open", tone: "scheduled" };
+  if (rents === false && returns === false) return { words: "Closed", tone: "cancelled" };
+  if (rents === false) return { words: "Takes returns only", tone: "late" };
+  if (returns === false) return { words: "Rents, takes no returns", tone: "late" };
+  return { words: "Rents and takes returns", tone: "on-time" };
+}
+
+/** What stands there of each type, where there are several. @param {any} record @param {Types} types @returns {Node|null} */
+function kindsList(record, types) {
+  const kinds = (record.vehicle_types_available ?? []).filter((/** @type {any} */ each) => each.count > 0);
+  if (kinds.length === 0 || (types.size < 2 && kinds.length < 2)) return null;
+  const row = (/** @type {any} */ { vehicle_type_id: id, count }) => element("li", {}, element("span", {}, typeName(types, id)), element("strong", {}, numberWords(count)));
+  return element("ul.rental-kinds", { "aria-label": "Of each kind" }, ...kinds.map(row));
+}
+
+/** @param {string} text */
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** @param {Types} types @param {string|undefined} id */
+function typeName(types, id) {
+  const type = types.get(id ?? "");
+  const form = FORMS.get(type?.form_factor)?.[0];
+  return textOf(type?.name) ?? (form ? capital(form) : (id ?? "Vehicle"));
+}
+
+/** @param {import("./bikes.js").Rental} vehicle @param {Types} types */
+export const vehicleName = ({ record }, types) => typeName(types, record.vehicle_type_id);
+
+/** @param {any} record @returns {{words: string, tone: string}} */
+export function freeWords(record) {
+  if (record.is_disabled) return { words: "Out of use", tone: "cancelled" };
+  if (record.is_reserved) return { words: "Reserved", tone: "late" };
+  return { words: "Free to rent", tone: "on-time" };
+}
+
+/** How far it gets with what is in it; empty where that is not told. @param {any} record */
+export function rangeWords({ current_range_meters: meters, current_fuel_percent: share }) {
+  const far = meters >= 1_000 ? `${numberWords(Math.floor(meters / 1_000))} km` : `${meters} m`;
+  const words = [Number.isFinite(meters) ? `${far} of range` : null, Number.isFinite(share) ? `${Math.round(share * 100)} % charged` : null];
+  return words.filter((each) => each !== null).join(", ");
+}
+
+/** @param {any} record @param {number} now seconds */
+export function reportedWords(record, now) {
+  const at = seconds(record.last_reported);
+  return at === null ? "" : ageWords(Math.max(now - at, 0));
+}
+
+/** The colour of stations and free vehicles on the map. */
+export const rentalSign = () => element("span.rental-sign", { "aria-hidden": "true" });
+
+/** @param {any} record @param {import("./detail.js").Surroundings} around */
+function reported(record, around) {
+  const words = reportedWords(record, around.now());
+  return element("p.soft.small", {}, words ? `reported ${words}` : "not said when it was reported");
+}
+
+/** @param {string} feed */
+const source = (feed) => element("p.detail-foot", {}, "Reported by ", element("a", { href: `/feeds/${feed}` }, feed));
+
+/** @param {{words: string, tone: string}} said */
+const toned = ({ words, tone }) => element(`span.tone-${tone}`, {}, words);
+
+/**
+ * @param {import("./bikes.js").Rental} station @param {Types} types @param {import("./detail.js").Surroundings} around
+ * @returns {Node[]}
+ */
+export function stationCard(station, types, around) {
+  const { record, feed } = station;
+  const meta = [element("p.rental-count", {}, stationWords(record, types)), element("p", {}, toned(serviceWords(record))), reported(record, around)];
+  const kinds = kindsList(record, types);
+  return [head([rentalSign(), element("span", {}, stationName(station))], meta, around.close), ...(kinds ? [kinds] : []), source(feed)];
+}
+
+/**
+ * @param {import("./bikes.js").Rental} vehicle @param {boolean} isThere whether it still stands where it stood
+ * @param {Types} types @param {import("./detail.js").Surroundings} around
+ * @returns {Node[]}
+ */
+export function freeCard(vehicle, isThere, types, around) {
+  const { record, feed } = vehicle;
+  const range = rangeWords(record);
+  const most = types.get(record.vehicle_type_id)?.max_range_meters;
+  const full = !range && most ? `${numberWords(Math.floor(most / 1_000))} km of range when full` : range;
+  const now = isThere ? toned(freeWords(record)) : element("span.tone-cancelled", {}, "Not there any more");
+  const meta = [element("p", {}, element("strong", {}, now), full ? ` · ${full}` : ""), reported(record, around)];
+  return [head([rentalSign(), element("span", {}, vehicleName(vehicle, types))], meta, around.close), source(feed)];
+}

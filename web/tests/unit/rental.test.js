@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Bikes, isRental, systemsAmong } from "../../map/bikes.js";
+import { Store } from "../../plain/state.js";
+import { freeWords, rangeWords, reportedWords, serviceWords, stationWords } from "../../map/rental.js";
+
+const type = (form_factor) => ({ form_factor });
+const TYPES = new Map([["b", type("bicycle")], ["e", type("bicycle")], ["k", type("scooter_standing")], ["new", type("hoverboard")]]);
+const at = (counts, more) => ({ num_vehicles_available: Object.values(counts).reduce((a, b) => a + b, 0), vehicle_types_available: Object.entries(counts).map(([vehicle_type_id, count]) => ({ vehicle_type_id, count })), ...more });
+
+test("what stands at a station goes by its form where that is one", () => {
+  assert.equal(stationWords(at({ b: 5, e: 2 }, { num_docks_available: 3 }), TYPES), "7 bikes, 3 docks");
+  assert.equal(stationWords(at({ b: 1, k: 0 }, { num_docks_available: 1 }), TYPES), "1 bike, 1 dock");
+  assert.equal(stationWords(at({ k: 2 }), TYPES), "2 scooters", "a place without docks has none to tell");
+  assert.equal(stationWords(at({ b: 1, k: 1 }), TYPES), "2 vehicles");
+  assert.equal(stationWords(at({ new: 1 }), TYPES), "1 vehicle");
+  assert.equal(stationWords({ num_vehicles_available: 4 }, new Map([["", type("bicycle")]])), "4 bikes", "a system without types has bicycles only");
+  assert.equal(stationWords({ num_vehicles_available: 4 }, new Map()), "4 vehicles");
+  assert.equal(stationWords({}, TYPES), "It is not known what stands here");
+});
+
+test("whether a station is open", () => {
+  const words = (record) => serviceWords(record).words;
+  assert.equal(words({ is_renting: true, is_returning: true }), "Rents and takes returns");
+  assert.equal(words({ is_renting: false, is_returning: true }), "Takes returns only");
+  assert.equal(words({ is_renting: true, is_returning: false }), "Rents, takes no returns");
+  assert.equal(words({ is_renting: false, is_returning: false }), "Closed");
+  assert.equal(words({ is_renting: true, is_installed: false }), "Not in place");
+  assert.equal(words({}), "Not said whether it is open");
+});
+
+test("a free vehicle in words", () => {
+  assert.deepEqual([{}, { is_reserved: true }, { is_reserved: true, is_disabled: true }].map((record) => freeWords(record).words), ["Free to rent", "Reserved", "Out of use"]);
+  assert.equal(rangeWords({ current_range_meters: 12_400, current_fuel_percent: 0.8 }), "12 km of range, 80 % charged");
+  assert.equal(rangeWords({ current_range_meters: 0 }), "0 m of range");
+  assert.equal(rangeWords({}), "");
+  assert.equal(reportedWords({ last_reported: "1970-01-01T00:01:00Z" }, 72), "12 s ago");
+  assert.equal(reportedWords({}, 72), "");
+});
+
+test("systems are told from other GeoJSON, and their vehicles from those of a line", () => {
+  const works = { url: "/proxy/works", name: "Works" };
+  const raw = [{ url: "/geojson/hire/stations.geojson", name: "" }, { url: "/geojson/hire/vehicles.geojson", name: "" }, works, { url: "/geojson/free/vehicles.geojson", name: "" }];
+  assert.deepEqual(systemsAmong(raw), { systems: ["hire", "free"], others: [works] });
+  assert.deepEqual([{ kind: "station", record: {} }, { kind: "vehicle", record: { vehicle_id: "x" } }, { kind: "vehicle", record: { vehicle: { id: "x" } } }, { kind: "feed", record: {} }].map(isRental), [true, true, false, false]);
+});
+
+test("what a left cell held stays a moment, the selected one longer, and what is gone goes at once", (context) => {
+  let now = 0;
+  context.mock.method(performance, "now", () => now);
+  const store = new Store();
+  const bikes = new Bikes();
+  const tell = (changes, more) => bikes.apply(store.apply({ channel: "area/u4xs", epoch: "e", ...more, data: { at: 1, ...more.data, changes } }), store);
+  const put = (id) => ({ op: "upsert", feed: "hire", kind: "vehicle", id, record: { vehicle_id: id, lat: 59.9, lon: 10.7 } });
+  tell([put("a"), put("b"), put("c"), { op: "upsert", feed: "hire", kind: "station", id: "s", record: { station_id: "s" } }], { offset: 1, data: { state: { part: 1, parts: 1 } } });
+  const ids = () => [...bikes.all.values()].map(({ id }) => id);
+  assert.deepEqual(ids(), ["a", "b", "c"], "a station without a place is on no map");
+  tell([{ op: "remove", feed: "hire", kind: "vehicle", id: "a", why: "gone" }], { offset: 2 });
+  assert.deepEqual(ids(), ["b", "c"]);
+  bikes.drop(store.keepOnly([]), store);
+  bikes.sweep(undefined);
+  assert.deepEqual(ids(), ["b", "c"], "another cell may bring them");
+  now = 60_000;
+  bikes.sweep("hire\nvehicle\nc");
+  assert.deepEqual(ids(), ["c"]);
+  assert.equal(bikes.features(false, null).features.length, 0, "the filter hides them");
+  assert.equal(bikes.features(false, "hire\nvehicle\nc").features.length, 1, "but not the selected one");
+  bikes.sweep(undefined);
+  assert.deepEqual(ids(), []);
+});
