@@ -6,8 +6,8 @@ use lineside_formats::Error;
 
 use super::timetable::{dict_of, seed};
 use crate::{
-    Context, Notices,
-    gtfs::{Dict, File, Source, load},
+    Context,
+    gtfs::{Dict, File, Source, load_for_messages},
 };
 
 /// The ids of a schedule's trips: what tells whether a message is about it.
@@ -28,7 +28,7 @@ impl TripIds {
     ///
     /// If the file cannot be opened or inflated.
     pub fn read(source: &dyn Source, context: &Context) -> Result<TripIds, Error> {
-        let feed = load(&Trips(source), context, &mut Notices::new(0))?;
+        let feed = load_for_messages(&Trips(source), context)?;
         let mut ids = dict_of(&feed, File::Trips, "trip_id");
         ids.shrink();
         Ok(TripIds(ids))
@@ -89,8 +89,7 @@ mod tests {
         let ids = TripIds::read(&source, &context).unwrap();
         assert_eq!((ids.len(), ids.is_empty()), (2, false));
         assert!(ids.has("T1") && ids.has("T2") && !ids.has("T3") && !ids.has(""));
-        let feed = load(&source, &context, &mut Notices::new(0)).unwrap();
-        assert_eq!(Timetable::new(&feed).trip_ids().len(), 2);
+        assert_eq!(Timetable::read(&source, &context).unwrap().trip_ids().len(), 2);
         let nothing = TextSource::default().with("stops.txt", "stop_id\nS\n");
         assert!(TripIds::read(&nothing, &context).unwrap().is_empty());
     }
