@@ -69,7 +69,10 @@ async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
     assert!(page.contains(link), "{page}");
     assert_eq!(get(&format!("{url}/gbfs/bikes/3/gbfs.json")).await.status(), 200);
     let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
-    assert_eq!((feed["state"].as_str(), feed["entities"].as_u64()), (Some("ok"), Some(3)));
+    assert_eq!((feed["state"].as_str(), feed["entities"].as_u64()), (Some("late"), Some(3)));
+    assert_eq!(feed["data_time"], "1970-01-01T00:00:01Z", "{feed}");
+    let reason = feed["reason"].as_str().unwrap();
+    assert!(reason.contains("station_status") && reason.contains("old"), "{reason}");
     for path in [
         "/proxy/bikes/vehicle_types",
         "/proxy/bikes/de/system_information",
