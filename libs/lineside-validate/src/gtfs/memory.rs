@@ -9,6 +9,7 @@ use lineside_formats::gtfs::fields::LOCATIONS;
 
 use super::{
     files::File,
+    leniency::Keeps,
     reader::{self, Begun},
     source::Source,
     table, zones,
@@ -43,7 +44,8 @@ pub fn memory_of(source: &dyn Source, name: &str, size: u64) -> Option<u64> {
 /// Columns of texts that the file's header names and that are read; none if it cannot be opened.
 fn texts(source: &dyn Source, name: &str, file: File) -> Option<u64> {
     let begun = with(source, name, |reader| {
-        reader::begin(&mut reader::splitter(reader), file.spec(), &mut Notices::new(0)).ok()
+        let mut out = Notices::new(0);
+        reader::begin(&mut reader::splitter(reader), file.spec(), Keeps::Sound, &mut out).ok()
     })?;
     Some(match begun {
         Begun::Rows(layout) => {

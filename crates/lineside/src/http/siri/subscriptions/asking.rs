@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::response::Response;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use lineside_formats::siri::{
     EstimatedTimetableSubscriptionRequest, Message, Payload, ResponseStatus, Seconds,
     SituationExchangeSubscriptionRequest, StopMonitoringSubscriptionRequest, SubscriptionRequest,
