@@ -86,6 +86,7 @@ const PROBLEMS: &[(&str, u64)] = &[
     ("journey_without_days", 105),
     ("journey_without_line", 61),
     ("journey_without_times", 8),
+    ("missing_name", 17),
     ("missing_timezone", 15),
     ("missing_url", 32),
     ("stop_without_location", 362),
