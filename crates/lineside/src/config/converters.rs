@@ -240,10 +240,14 @@ pub(crate) fn fault_of_siri(
     None
 }
 
-/// Why nobody can bring anything to a server whose address nobody knows.
-pub(crate) fn unreached() -> (&'static str, String) {
+/// Why nobody can bring anything: nobody knows where the server is that is brought news.
+pub(crate) fn unreached(
+    siri: Option<&SiriSource>,
+    is_reached: bool,
+) -> Option<(&'static str, String)> {
+    siri.filter(|it| it.mode == SiriMode::Subscribe && !is_reached)?;
     let reason = "producers bring their news to server.public_url, which is not named: expected public_url in [server]";
-    ("siri.mode", reason.to_owned())
+    Some(("siri.mode", reason.to_owned()))
 }
 
 /// Whether a name of the operator's may be one.

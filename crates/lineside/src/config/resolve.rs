@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use lineside_formats::Format;
-use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret, SiriMode};
+use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
 use toml::Spanned;
 use url::Url;
 
@@ -113,16 +113,8 @@ impl<'a> Checker<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let base = path.parent().unwrap_or(Path::new(""));
         let (others, converters, errors) = (&[], Vec::new(), Vec::new());
-        Self {
-            path,
-            text,
-            base,
-            others,
-            converters,
-            has_all_converters: true,
-            is_reached: true,
-            errors,
-        }
+        let (has_all_converters, is_reached) = (true, true);
+        Self { path, text, base, others, converters, has_all_converters, is_reached, errors }
     }
 
     pub(super) fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
@@ -339,10 +331,8 @@ impl<'a> Checker<'a> {
         let basic = self.basic(&format!("{key}.basic"), table.basic);
         let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.siri(&format!("{key}.siri"), table.siri);
-        let fault = fault_of_siri(siri.as_deref(), url.as_ref(), format, converter.as_deref());
-        let is_out_of_reach =
-            !self.is_reached && siri.as_deref().is_some_and(|it| it.mode == SiriMode::Subscribe);
-        let fault = fault.or_else(|| is_out_of_reach.then(unreached));
+        let fault = fault_of_siri(siri.as_deref(), url.as_ref(), format, converter.as_deref())
+            .or_else(|| unreached(siri.as_deref(), self.is_reached));
         if let (Some(at), Some((part, reason))) = (siri_at, fault) {
             self.complain(&at, &format!("{key}.{part}"), reason);
         }

@@ -58,7 +58,7 @@ async fn services(State(app): State<App>, request: Request) -> Result<Response, 
         let _place = place;
         posted.reply(&scene, answered(&scene, &posted.payload))
     });
-    Ok(reply.await?)
+    reply.await
 }
 
 /// What the envelope calls a request for any services, whose answer is called by it too.

@@ -42,10 +42,10 @@ pub(super) fn ways(timetable: &Timetable, route: RouteIdx) -> Vec<Way> {
         let trip = timetable.trip(idx);
         let variant = variants.entry((trip.direction, pattern)).or_default();
         variant.n_trips += 1;
-        if let Some(headsign) = trip.headsign.filter(|it| !it.is_empty()) {
-            if variant.headsigns.len() < HEADSIGNS_MAX && !variant.headsigns.contains(headsign) {
-                variant.headsigns.insert(headsign.to_owned());
-            }
+        let headsign =
+            trip.headsign.filter(|it| !it.is_empty() && !variant.headsigns.contains(*it));
+        if let Some(headsign) = headsign.filter(|_| variant.headsigns.len() < HEADSIGNS_MAX) {
+            variant.headsigns.insert(headsign.to_owned());
         }
     }
     let mut variants: Vec<_> = variants.into_iter().collect();

@@ -200,7 +200,7 @@ mod tests {
         let trip = base.clone().with("stops.txt", stops).with("shapes.txt", shape);
         let zones = base.clone().with("stop_times.txt", rides);
         [
-            ("zone", base.with("locations.geojson", collection(&[slanted.clone()]))),
+            ("zone", base.with("locations.geojson", collection(std::slice::from_ref(&slanted)))),
             ("zones", zones.with("locations.geojson", collection(&[slanted, between]))),
             (
                 "trip",
