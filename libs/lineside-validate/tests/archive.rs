@@ -7,7 +7,7 @@ use lineside_formats::gtfs::Limits;
 use lineside_validate::{
     Context, Notices,
     gtfs::{Source, TextSource, ZipSource},
-    rules::gtfs::validate,
+    rules::{gtfs::validate, gtfs_rt::Timetable},
 };
 
 const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 2 };
@@ -39,6 +39,21 @@ fn files_in_a_sub_directory_are_named_and_not_read() {
     let source = ZipSource::new(&flat, &Limits::default()).unwrap();
     assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 0);
     assert_eq!(total(&source, "missing_required_file"), 4);
+}
+
+#[test]
+fn messages_are_held_against_a_schedule_in_a_folder_too() {
+    let trips = "trip_id,route_id,service_id\nT1,R,S\n";
+    let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("feed/trips.txt", trips)]);
+    let read = |bytes: &[u8]| {
+        let source = ZipSource::in_any_folder(bytes, &Limits::default()).unwrap();
+        let timetable = Timetable::read(&source, &CONTEXT).unwrap();
+        timetable.trip_ids().has("T1")
+    };
+    assert!(read(&nested));
+    assert!(read(&zip(&[("stops.txt", "stop_id\nS1\n"), ("trips.txt", trips)])));
+    let two = zip(&[("a/trips.txt", trips), ("b/trips.txt", trips)]);
+    assert!(ZipSource::in_any_folder(&two, &Limits::default()).is_err(), "which one is it?");
 }
 
 #[test]

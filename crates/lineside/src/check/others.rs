@@ -70,7 +70,7 @@ fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemE
 
 /// What is wrong with the schedule is not asked here.
 fn timetable(zip: &Bytes, context: &Context) -> Result<Timetable, Error> {
-    let source = ZipSource::new(zip, &Limits::default())?;
+    let source = ZipSource::in_any_folder(zip, &Limits::default())?;
     Timetable::read(&source, context)
 }
 

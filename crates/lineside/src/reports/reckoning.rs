@@ -17,16 +17,21 @@ pub(super) fn memory_for(bytes: &[u8], allowed: u64) -> u64 {
         let text = if is_zip { packed.saturating_mul(XML_RATIO) } else { packed };
         return text.saturating_mul(PER_OTHER_BYTE);
     };
-    let files = source.list();
-    let all: u64 = files.iter().map(|(_, size)| size).sum();
+    // For messages a schedule is read in a folder, too.
+    let nested = source.has_nested().then(|| ZipSource::in_any_folder(bytes, &Limits::default()));
+    let sources: Vec<ZipSource<'_>> =
+        [source].into_iter().chain(nested.and_then(Result::ok)).collect();
+    let files =
+        || sources.iter().flat_map(|source| source.list().into_iter().map(move |it| (source, it)));
+    let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
     let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX);
     if at_most <= allowed {
         return at_most;
     }
-    let of_file = |(name, size): &(String, u64)| {
-        memory_of(&source, name, *size).unwrap_or_else(|| size.saturating_mul(PER_OTHER_BYTE))
+    let of_file = |(source, (name, size)): (&ZipSource<'_>, (String, u64))| {
+        memory_of(source, &name, size).unwrap_or_else(|| size.saturating_mul(PER_OTHER_BYTE))
     };
-    files.iter().map(of_file).fold(0, u64::saturating_add)
+    files().map(of_file).fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -52,6 +57,13 @@ mod tests {
         let bytes = zip(&[("levels.txt", &levels), ("about.pdf", &"x".repeat(779))]);
         assert_eq!(memory_for(&bytes, 72_000), 72_000);
         assert_eq!(memory_for(&bytes, 71_999), 221 + 52 * 104 + 2 * 779);
+    }
+
+    #[test]
+    fn a_schedule_in_a_folder_counts_too() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let bytes = zip(&[("feed/levels.txt", &levels), ("feed/stops.txt", "stop_id\nA\n")]);
+        assert_eq!(memory_for(&bytes, 0), 221 + 52 * 104 + 10 + 3 * 104);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::files::File;
 
 /// The files of one schedule, of which several threads may read different ones.
 pub trait Source: Sync {
-    /// The names of the files at the top, with their sizes in bytes where they are known, else 0.
+    /// The names of the files, with their sizes in bytes where they are known, else 0.
     fn list(&self) -> Vec<(String, u64)>;
 
     /// Whether a file of GTFS lies in a sub-directory, where nobody looks for it.
@@ -35,6 +35,8 @@ pub struct ZipSource<'a> {
     limits: Limits,
     files: Vec<(String, u64)>,
     has_nested: bool,
+    /// The tables may lie in a folder.
+    in_any_folder: bool,
 }
 
 impl<'a> ZipSource<'a> {
@@ -54,7 +56,30 @@ impl<'a> ZipSource<'a> {
                 None => {}
             }
         }
-        Ok(ZipSource { bytes, limits: limits.clone(), files, has_nested })
+        let limits = limits.clone();
+        Ok(ZipSource { bytes, limits, files, has_nested, in_any_folder: false })
+    }
+
+    /// Reads the directory of an archive whose tables may all lie in a folder, as those who show a
+    /// schedule to riders read it. The reference's rules do not look there.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no zip, its entries overlap or are too many, or it has not the tables of one
+    /// schedule.
+    pub fn in_any_folder(bytes: &'a [u8], limits: &Limits) -> Result<ZipSource<'a>, Error> {
+        let paths = ZipFiles::paths(Cursor::new(bytes), limits)?;
+        let mut chosen = ZipFiles::new(Cursor::new(bytes), limits)?;
+        let mut files = Vec::new();
+        for file in File::ALL {
+            if chosen.open(file.name())?.is_some() {
+                let of_it = |path: &str| path.rsplit('/').next() == Some(file.name());
+                let size = paths.iter().filter(|(path, _)| of_it(path)).map(|(_, size)| *size);
+                files.push((file.name().to_owned(), size.max().unwrap_or(0)));
+            }
+        }
+        let limits = limits.clone();
+        Ok(ZipSource { bytes, limits, files, has_nested: false, in_any_folder: true })
     }
 }
 
@@ -68,7 +93,11 @@ impl Source for ZipSource<'_> {
     }
 
     fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
-        let mut files = ZipFiles::at_top(Cursor::new(self.bytes), &self.limits)?;
+        let archive = Cursor::new(self.bytes);
+        let mut files = match self.in_any_folder {
+            true => ZipFiles::new(archive, &self.limits)?,
+            false => ZipFiles::at_top(archive, &self.limits)?,
+        };
         match files.open(name)? {
             Some(mut reader) => read(Some(&mut reader)),
             None => read(None),

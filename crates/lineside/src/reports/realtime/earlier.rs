@@ -91,7 +91,7 @@ fn trips_of(bytes: Vec<u8>) -> Result<TripIds, Error> {
         return trips_of_netex(&Bytes::from(bytes));
     }
     let context = Context { today: Date::ZERO, country: None, threads: 1 };
-    TripIds::read(&ZipSource::new(&bytes, &Limits::default())?, &context)
+    TripIds::read(&ZipSource::in_any_folder(&bytes, &Limits::default())?, &context)
 }
 
 fn trips_of_netex(bytes: &Bytes) -> Result<TripIds, Error> {
