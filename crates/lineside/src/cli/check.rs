@@ -14,6 +14,7 @@ use lineside_formats::sniff;
 use lineside_ingest::Location;
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
+use lineside_validate::gtfs::is_country;
 use lineside_validate::rules::{SystemError, gbfs};
 use serde::Deserialize;
 
@@ -129,13 +130,19 @@ struct Settings {
     #[serde(default)]
     ignore: Vec<String>,
     country: Option<String>,
+    /// That country.
+    #[serde(skip)]
+    in_country: Option<[u8; 2]>,
     date: Option<Date>,
 }
 
 fn country(text: &str) -> Result<[u8; 2], String> {
     let letters = text.to_ascii_uppercase();
     match letters.as_bytes() {
-        &[a @ b'A'..=b'Z', b @ b'A'..=b'Z'] => Ok([a, b]),
+        &[a @ b'A'..=b'Z', b @ b'A'..=b'Z'] if is_country([a, b]) => Ok([a, b]),
+        &[b'A'..=b'Z', b'A'..=b'Z'] => Err(format!(
+            "no country of ISO 3166 is {letters}, as GB is the United Kingdom and NO is Norway; without one telephone numbers are not judged"
+        )),
         _ => Err("a country is two letters of ISO 3166, such as NO".to_owned()),
     }
 }
@@ -143,8 +150,10 @@ fn country(text: &str) -> Result<[u8; 2], String> {
 fn settings(file: &Path) -> Result<Settings, Failure> {
     let usage = |reason: String| Failure::Usage(format!("{}: {reason}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
-    let settings: Settings = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
+    let mut settings: Settings = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
     know(&settings.ignore).map_err(|reason| usage(format!("ignore: {reason}")))?;
+    let named = settings.country.as_deref().map(country).transpose();
+    settings.in_country = named.map_err(|reason| usage(format!("country: {reason}")))?;
     Ok(settings)
 }
 
@@ -153,7 +162,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let settings = arguments.config.as_deref().map(settings).transpose()?.unwrap_or_default();
     know(&arguments.ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
-    let of_file = settings.country.as_deref().map(country).transpose().map_err(Failure::Usage)?;
+    let of_file = settings.in_country;
     let clock = Arc::new(RealClock::new());
     let now = Timestamp::from_millisecond(clock.wall().0)
         .map_err(|error| Failure::Unfinished(format!("the clock of this machine: {error}")))?;
@@ -315,6 +324,13 @@ fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_country_is_one_that_there_is() {
+        assert_eq!(country("gb"), Ok(*b"GB"));
+        assert!(country("UK").unwrap_err().contains("GB is the United Kingdom"));
+        assert!(country("Norway").unwrap_err().contains("two letters"));
+    }
 
     #[test]
     fn what_was_not_looked_at_to_the_end_is_not_fine() {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use lineside_validate::gtfs::is_country;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -77,9 +78,12 @@ impl Checker<'_> {
 
     fn country(&mut self, text: &Spanned<String>) -> Option<[u8; 2]> {
         let letters = text.get_ref().as_bytes().try_into().ok();
-        let country = letters.filter(|code: &[u8; 2]| code.iter().all(u8::is_ascii_uppercase));
+        let country = letters.filter(|code: &[u8; 2]| is_country(*code));
         if country.is_none() {
-            let reason = expected("two capitals of ISO 3166, such as \"NO\"", text.get_ref());
+            let reason = expected(
+                "a country of ISO 3166 in capitals, such as \"NO\" or \"GB\"",
+                text.get_ref(),
+            );
             self.complain(text, "validation.country", reason);
         }
         country
@@ -111,5 +115,7 @@ mod tests {
         for key in ["validation.slots", "validation.timeout", "validation.country"] {
             assert!(refused.contains(key), "{refused}");
         }
+        let uk = Config::parse(Path::new("lineside.toml"), "[validation]\ncountry = \"UK\"\n");
+        assert!(uk.unwrap_err().to_string().contains("such as \"NO\" or \"GB\""));
     }
 }

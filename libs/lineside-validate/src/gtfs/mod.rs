@@ -52,6 +52,7 @@ pub use self::{
     links::{Groups, Link},
     load::{load, load_for_messages},
     memory::{MEMORY_PER_BYTE_MAX, memory_of},
+    phones::is_country,
     services::{Service, Services},
     source::{Source, TextSource, ZipSource},
     table::{Status, Table},

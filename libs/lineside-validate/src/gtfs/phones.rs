@@ -34,6 +34,11 @@ fn countries() -> &'static [Country] {
     LIST.get_or_init(|| COUNTRIES.lines().filter_map(read_line).collect())
 }
 
+/// Whether numbers of this country can be judged: it is one of ISO 3166, in capitals, that has a numbering plan.
+pub fn is_country(code: [u8; 2]) -> bool {
+    countries().iter().any(|country| country.name.as_bytes() == code)
+}
+
 fn read_line(line: &'static str) -> Option<Country> {
     let mut parts = line.split(' ').map(|part| if part == "-" { "" } else { part });
     let (name, calling_code, is_first) = (parts.next()?, parts.next()?, parts.next()? == "*");
