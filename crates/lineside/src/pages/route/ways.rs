@@ -58,19 +58,28 @@ pub(super) fn ways(timetable: &Timetable, route: RouteIdx) -> Vec<Way> {
     let mut ways = Vec::new();
     for ((id, pattern), variant) in variants {
         let stops: Vec<StopIdx> = timetable.stops_of_pattern(pattern).collect();
-        put(&mut ways, id, &stops, variant, |stop| timetable.stop(stop).parent.unwrap_or(stop));
+        put(&mut ways, id, &stops, variant, |stop| station(timetable, stop));
     }
     ways.sort_by_key(|way| (way.id, std::cmp::Reverse(way.n_trips)));
     ways
 }
 
+/// What stops of one station have in common: where the timetable has no stations, their name.
+fn station(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) {
+    let it = timetable.stop(stop);
+    match it.parent {
+        None if !it.name.is_empty() => (None, it.name),
+        parent => (parent.or(Some(stop)), ""),
+    }
+}
+
 /// Puts a pattern into the way that it is of, or makes it one.
-fn put<S: Copy + Eq + Hash>(
+fn put<S: Copy + Eq, K: Eq + Hash>(
     ways: &mut Vec<Way<S>>,
     id: Option<u8>,
     stops: &[S],
     variant: Variant,
-    station: impl Fn(S) -> S,
+    station: impl Fn(S) -> K,
 ) {
     let joined = ways
         .iter_mut()
@@ -89,12 +98,12 @@ fn put<S: Copy + Eq + Hash>(
 
 /// A way with the stops of a further pattern; none if that goes the other way round, has not two stations in common with it, or
 /// begins or ends on a branch.
-fn joined<S: Copy + Eq + Hash>(
+fn joined<S: Copy + Eq, K: Eq + Hash>(
     places: &[Vec<S>],
     stops: &[S],
-    station: impl Fn(S) -> S,
+    station: impl Fn(S) -> K,
 ) -> Option<Vec<Vec<S>>> {
-    let mut found: HashMap<S, Vec<usize>> = HashMap::new();
+    let mut found: HashMap<K, Vec<usize>> = HashMap::new();
     for (at, place) in places.iter().enumerate() {
         let stop = *place.first()?;
         found.entry(station(stop)).or_default().push(at);
