@@ -138,12 +138,13 @@ struct Settings {
 
 fn country(text: &str) -> Result<[u8; 2], String> {
     let letters = text.to_ascii_uppercase();
-    match letters.as_bytes() {
-        &[a @ b'A'..=b'Z', b @ b'A'..=b'Z'] if is_country([a, b]) => Ok([a, b]),
-        &[b'A'..=b'Z', b'A'..=b'Z'] => Err(format!(
+    let code = letters.as_bytes().try_into().ok();
+    match code.filter(|code: &[u8; 2]| code.iter().all(u8::is_ascii_uppercase)) {
+        Some(code) if is_country(code) => Ok(code),
+        Some(_) => Err(format!(
             "no country of ISO 3166 is {letters}, as GB is the United Kingdom and NO is Norway; without one telephone numbers are not judged"
         )),
-        _ => Err("a country is two letters of ISO 3166, such as NO".to_owned()),
+        None => Err("a country is two letters of ISO 3166, such as NO".to_owned()),
     }
 }
 
