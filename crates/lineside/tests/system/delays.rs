@@ -1,5 +1,7 @@
 //! "Is my train late?", as anybody asks it: the page, the JSON, the badge, and what they say when nobody knows.
 
+use std::path::Path;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -301,17 +303,21 @@ async fn a_trip_that_two_feeds_tell_of_counts_once_in_the_day() {
     .await;
 }
 
+/// A server that keeps what it knows, of a town with one feed.
+fn kept(schedule: &Path, producer: &Producer) -> String {
+    format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {schedule:?}\n\
+         [[feed]]\nid = \"trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
+        producer.url("/tu.pb"),
+    )
+}
+
 #[tokio::test]
 async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
-    let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
-         [[feed]]\nid = \"trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
-        schedule.to_str().unwrap(),
-        producer.url("/tu.pb"),
-    );
+    let text = kept(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
     let day = async |url: &str, query: &str| -> [u64; 3] {
         let found = get_json(&format!("{url}/api/v1/feeds/town/delays{query}")).await;
@@ -356,12 +362,7 @@ async fn a_feed_that_told_of_trips_before_a_restart_is_no_feed_of_alerts_after_i
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
     let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
-    let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
-         [[feed]]\nid = \"trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
-        schedule.to_str().unwrap(),
-        producer.url("/tu.pb"),
-    );
+    let text = kept(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
     until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |found| {
         found["day"].as_array().is_some_and(|day| !day.is_empty())

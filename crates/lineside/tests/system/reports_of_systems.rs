@@ -45,26 +45,31 @@ fn bikes(places: &[(&str, f64)]) -> String {
     page(&format!(r#"{{"bikes":[{}]}}"#, bikes.join(",")))
 }
 
-#[tokio::test]
-async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
-    let site = Site::default();
+/// Begins a system of these files beside what it is called. Gives the configuration of its feed.
+async fn begin(site: &Site, files: [&str; 2]) -> String {
     let producer = site.start().await;
-    let listed = ["system_information", "vehicle_types", "free_bike_status"]
+    let listed = ["system_information", files[0], files[1]]
         .map(|name| format!(r#"{{"name":"{name}","url":"{producer}/{name}"}}"#));
     site.put("/gbfs.json", &page(&format!(r#"{{"en":{{"feeds":[{}]}}}}"#, listed.join(","))));
     site.put(
         "/system_information",
         &page(r#"{"system_id":"b","language":"en","name":"Bikes","timezone":"Europe/Oslo"}"#),
     );
+    format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
+    )
+}
+
+#[tokio::test]
+async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
+    let site = Site::default();
+    let feeds = begin(&site, ["vehicle_types", "free_bike_status"]).await;
     site.put(
         "/vehicle_types",
         &page(r#"{"vehicle_types":[{"vehicle_type_id":"T","form_factor":"bicycle","propulsion_type":"human"}]}"#),
     );
     site.put("/free_bike_status", &bikes(&[("stays", 59.90), ("kept", 59.91), ("new-1", 59.92)]));
     let folder = tempfile::tempdir().unwrap();
-    let feeds = format!(
-        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
-    );
     let server = serve(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/bikes/report", server.url);
     let found = until_report(&url, |found| found["notices"].is_array()).await;
@@ -79,23 +84,13 @@ async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
 #[tokio::test]
 async fn a_systems_files_are_held_against_the_rules_and_each_other_as_they_come() {
     let site = Site::default();
-    let producer = site.start().await;
-    let listed = ["system_information", "station_information", "station_status"]
-        .map(|name| format!(r#"{{"name":"{name}","url":"{producer}/{name}"}}"#));
-    site.put("/gbfs.json", &page(&format!(r#"{{"en":{{"feeds":[{}]}}}}"#, listed.join(","))));
-    site.put(
-        "/system_information",
-        &page(r#"{"system_id":"b","language":"en","name":"Bikes","timezone":"Europe/Oslo"}"#),
-    );
+    let feeds = begin(&site, ["station_information", "station_status"]).await;
     site.put(
         "/station_information",
         &page(r#"{"stations":[{"station_id":"S1","name":"Square","lat":59.9,"lon":10.7}]}"#),
     );
     site.put("/station_status", &status("S1"));
     let folder = tempfile::tempdir().unwrap();
-    let feeds = format!(
-        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
-    );
     let server = serve(folder.path(), &feeds).await;
     let url = format!("{}/api/v1/feeds/bikes/report", server.url);
     let found = until_report(&url, |found| found["notices"].is_array()).await;
