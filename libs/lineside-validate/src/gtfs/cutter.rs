@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::reader::{MARK, ROW_BYTES_MAX};
+use super::reader::{MARK, REMARK, ROW_BYTES_MAX};
 
 /// The most bytes of a piece: no row in it is too long.
 pub(super) const PIECE_BYTES_MAX: usize = ROW_BYTES_MAX;
@@ -87,9 +87,14 @@ fn end_of_rows(bytes: &[u8], is_first: bool, is_last: bool) -> Option<usize> {
     }
     match memchr::memchr(b'"', bytes) {
         None => memchr::memrchr(b'\n', bytes).map(|at| at + 1),
-        Some(_) if bytes.starts_with(MARK) || memchr::memchr(b'#', bytes).is_some() => None,
+        Some(_) if bytes.starts_with(MARK) || may_have_remarks(bytes) => None,
         Some(quote) => end_outside_quotes(bytes, quote),
     }
+}
+
+/// Whether a line begins as remarks do.
+fn may_have_remarks(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&REMARK) || memchr::memmem::find(bytes, &[b'\n', REMARK]).is_some()
 }
 
 /// Whether a carriage return stands somewhere without a line feed behind it.

@@ -1,6 +1,6 @@
 //! Reads a schedule's files into tables, and says what is wrong about each by itself.
 
-use std::io::Read;
+use std::{io::Read, ops::RangeInclusive};
 
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
@@ -20,9 +20,12 @@ use crate::{
 };
 
 /// Bytes of a file, as the archive's directory says, from which several threads read it together.
-const SHARED_BYTES: u64 = 4 << 20;
-/// Bytes of the pieces in which they do.
-const PIECE_BYTES: usize = 1 << 20;
+const SHARED_BYTES: u64 = 1 << 20;
+/// Bytes of the pieces in which they do, at least and at most: a file is cut into as many as give each of a few threads
+/// something to do, and the largest into ones that still fit beside what their rows become.
+const PIECE_BYTES: RangeInclusive<u64> = 128 << 10..=1 << 20;
+const PIECES_MIN: u64 = 16;
+
 /// Reads all files of a schedule, on as many threads as the context allows: the large files one
 /// after the other by all of them, the others side by side.
 ///
@@ -155,12 +158,17 @@ fn read_file(
     source.read(name, &mut |reader| {
         if let Some(reader) = reader {
             table = match is_shared {
-                true => pieces::read(reader, size, PIECE_BYTES, spec, keeps, context, out),
+                true => pieces::read(reader, size, piece_bytes(size), spec, keeps, context, out),
                 false => reader::read(reader, size, spec, keeps, context, out),
             };
         }
     })?;
     table.map_err(|error| error.in_file(name))
+}
+
+/// Bytes of the pieces of a file of so many bytes.
+fn piece_bytes(size: u64) -> usize {
+    (size / PIECES_MIN).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end()) as usize
 }
 
 /// A source whose files are read until the look is stopped.

@@ -128,9 +128,13 @@ fn read_pieces(
             });
         }
         drop(done);
-        let rest = cut(cutter, &pieces, &parts, work, &mut gathered);
+        let others = Others { waiting: &waiting, parts };
+        let rest = cut(cutter, &pieces, &others, work, &mut gathered);
         drop(pieces);
-        take_the_rest(&waiting, &parts, work, &mut gathered);
+        while gathered.is_open() {
+            let Some(part) = others.next_part(work) else { break };
+            gathered.take(part);
+        }
         rest
     });
     match gathered.failed.take() {
@@ -139,42 +143,24 @@ fn read_pieces(
     }
 }
 
-/// Takes what is under way once all is cut. Nobody idles while pieces wait.
-fn take_the_rest(
-    waiting: &Mutex<Receiver<(usize, Piece)>>,
-    parts: &Receiver<Part>,
-    work: impl Fn((usize, Piece)) -> Part,
-    gathered: &mut Gathered<'_>,
-) {
-    while gathered.is_open() {
-        let piece = waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
-        let part = match piece {
-            Some(piece) => Ok(work(piece)),
-            None => parts.recv(),
-        };
-        let Ok(part) = part else { return };
-        gathered.take(part);
-    }
-}
-
 /// Cuts pieces and hands them out; does those itself that nobody else has time for. Gives what cannot
 /// be cut, and the line with which that begins.
 fn cut(
     cutter: &mut Cutter<'_>,
     pieces: &SyncSender<(usize, Piece)>,
-    parts: &Receiver<Part>,
-    work: impl Fn((usize, Piece)) -> Part,
+    others: &Others<'_>,
+    work: impl Fn((usize, Piece)) -> Part + Copy,
     gathered: &mut Gathered<'_>,
 ) -> Option<(Vec<u8>, u64)> {
     loop {
-        while let Ok(part) = parts.try_recv() {
+        while let Ok(part) = others.parts.try_recv() {
             gathered.take(part);
         }
         if gathered.rows.has_ended || gathered.failed.is_some() {
             return None;
         }
         if gathered.n_cut - gathered.n_appended >= gathered.n_max {
-            gathered.take(parts.recv().ok()?);
+            gathered.take(others.next_part(work)?);
             continue;
         }
         match cutter.next(gathered.buffers.pop()) {
@@ -194,6 +180,24 @@ fn cut(
                 gathered.failed = Some(Error::io(error));
                 return None;
             }
+        }
+    }
+}
+
+/// What the thread that cuts has to do with the others.
+struct Others<'a> {
+    waiting: &'a Mutex<Receiver<(usize, Piece)>>,
+    parts: Receiver<Part>,
+}
+
+impl Others<'_> {
+    /// What was read from some piece that is under way: from one that waits for somebody, by who asks, else
+    /// from one that another thread is done with. Nobody idles while pieces wait.
+    fn next_part(&self, work: impl Fn((usize, Piece)) -> Part) -> Option<Part> {
+        let piece = self.waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
+        match piece {
+            Some(piece) => Some(work(piece)),
+            None => self.parts.recv().ok(),
         }
     }
 }
@@ -276,7 +280,7 @@ mod tests {
 
     use super::{super::files::File, *};
 
-    const PARTS: [&str; 16] = [
+    const PARTS: [&str; 18] = [
         "t,s,1\n",
         "t,s,2\n",
         "tt,\"s\",3\n",
@@ -293,6 +297,8 @@ mod tests {
         "",
         "v,s,9\n",
         "w,s,10\n",
+        "w,a#b,11\n",
+        "w,\"#,\"\"b\",12\n",
     ];
     /// What makes a file one that cannot be cut, or not to its end.
     const ODD_PARTS: [&str; 5] =
@@ -344,6 +350,15 @@ mod tests {
                     .unwrap_or_default();
             }
             check(&text, random.usize(40..300));
+        }
+    }
+
+    #[test]
+    fn the_mark_of_utf8_within_a_file_is_part_of_a_value() {
+        for rows in ["\u{FEFF}v,s,1\n".repeat(40), "v,\"s\",1\n\u{FEFF}w,s,2\n".repeat(20)] {
+            for piece_bytes in 40..120 {
+                check(&format!("trip_id,stop_id,stop_sequence\n{rows}"), piece_bytes);
+            }
         }
     }
 

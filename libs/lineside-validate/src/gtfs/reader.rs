@@ -30,7 +30,7 @@ const CELLS_MAX: usize = 512;
 /// `areas.txt`.
 const CELL_CHARS_MAX: usize = 4_096;
 /// Lines that begin with it count as remarks, and nobody looks at them.
-const REMARK: u8 = b'#';
+pub(super) const REMARK: u8 = b'#';
 /// Rows of one file, as the reference validator bounds them.
 const ROWS_MAX: u32 = 1_000_000_000;
 /// How much of a file is looked at for the mark of UTF-8.

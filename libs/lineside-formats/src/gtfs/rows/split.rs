@@ -160,10 +160,13 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// The same, of a part of a file that begins with this line.
+    /// The same, of a part of a file that begins with this line. The mark of UTF-8 is only one at the beginning of a file;
+    /// within it is part of a value.
     #[must_use]
     pub fn from_line(mut self, line: u64) -> Splitter<R> {
         self.line = line;
+        // An empty line is no record, and what follows it is within the file.
+        self.grammar.read_record(b"\n", &mut [], &mut []);
         self
     }
 
