@@ -19,9 +19,13 @@ use crate::{
 /// A rule over a schedule.
 pub type GtfsRule = Rule<Feed, File>;
 
-/// All rules. The families that take longest stand first, so that threads end together.
+/// All rules. Those that take longest stand first, so that threads end together; the first of them join the rows of each
+/// trip, and the last need no join, so that nobody waits for it.
 pub fn rules() -> impl Iterator<Item = &'static GtfsRule> {
     let families = [
+        shapes::LONG_RULES,
+        basics::LONG_RULES,
+        service::LONG_RULES,
         shapes::RULES,
         service::RULES,
         basics::RULES,

@@ -13,9 +13,11 @@ mod start_and_end_range;
 use super::GtfsRule;
 pub(super) use foreign_key_violation::KIND as FOREIGN_KEY_VIOLATION;
 
-/// The rules of this family.
+/// The rule of this family that takes longest.
+pub(super) static LONG_RULES: &[&GtfsRule] = &[&duplicate_key::RULE];
+
+/// The other rules of this family.
 pub(super) static RULES: &[&GtfsRule] = &[
-    &duplicate_key::RULE,
     &foreign_key_violation::RULE,
     &point_near::RULE,
     &start_and_end_range::RULE,

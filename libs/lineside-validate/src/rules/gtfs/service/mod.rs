@@ -20,11 +20,13 @@ mod trip_use;
 
 use super::GtfsRule;
 
-/// The rules of this family.
+/// The rule of this family that takes longest without a look at what goes together.
+pub(super) static LONG_RULES: &[&GtfsRule] = &[&timepoint::RULE];
+
+/// The other rules of this family.
 pub(super) static RULES: &[&GtfsRule] = &[
     &along_trip::RULE,
     &trip_headsign_matches_intermediate_stop::RULE,
-    &timepoint::RULE,
     &forbidden_shape_dist_traveled::RULE,
     &missing_stop_times_record::RULE,
     &block_trips_with_overlapping_stop_times::RULE,

@@ -12,12 +12,13 @@ mod unused_shape;
 
 use super::GtfsRule;
 
-/// The rules of this family. The one that takes longest stands first.
+/// The rules of this family that take longest.
+pub(super) static LONG_RULES: &[&GtfsRule] =
+    &[&stops_and_shape::RULE, &fast_travel::RULE, &trip_distance_exceeds_shape_distance::RULE];
+
+/// The other rules of this family.
 pub(super) static RULES: &[&GtfsRule] = &[
-    &stops_and_shape::RULE,
-    &fast_travel::RULE,
     &shape_distance_not_increasing::RULE,
-    &trip_distance_exceeds_shape_distance::RULE,
     &trip_with_shape_dist_traveled_but_no_shape_distances::RULE,
     &single_shape_point::RULE,
     &unused_shape::RULE,
