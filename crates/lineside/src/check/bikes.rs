@@ -4,8 +4,9 @@ use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_validate::Notices;
 use lineside_validate::rules::gbfs::{System, name_of, validate_while};
+use serde::Deserialize;
 
-use super::{Checked, NO_FORMAT, Plan, Progress, STOPPED};
+use super::{Checked, NO_FORMAT, Plan, Point, Progress, STOPPED, outline_of};
 
 pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result<Checked, String> {
     let mut files = std::mem::take(&mut plan.files);
@@ -29,5 +30,36 @@ pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result
     let mut checked = Checked::new(Format::Gbfs, plan, super::findings(&notices));
     checked.counts = vec![("files", files.read.len() as u64)];
     checked.errors = verdict.errors;
+    if checked.plan.with_places {
+        checked.outline = outline(&files.read);
+    }
     Ok(checked)
+}
+
+/// What of a file says where something is.
+#[derive(Default, Deserialize)]
+struct Places {
+    #[serde(default)]
+    data: Lists,
+}
+
+#[derive(Default, Deserialize)]
+struct Lists {
+    #[serde(default)]
+    stations: Vec<Coordinates>,
+    #[serde(default, alias = "bikes")]
+    vehicles: Vec<Coordinates>,
+}
+
+#[derive(Deserialize)]
+struct Coordinates {
+    lat: Option<f64>,
+    lon: Option<f64>,
+}
+
+/// Where stations and vehicles are. A file that is not as it should be has none, and is told of by the rules.
+fn outline(files: &[(String, Bytes)]) -> Vec<Point> {
+    let read = files.iter().filter_map(|(_, body)| serde_json::from_slice::<Places>(body).ok());
+    let all = read.flat_map(|file| file.data.stations.into_iter().chain(file.data.vehicles));
+    outline_of(all.map(|it| (it.lat, it.lon)))
 }

@@ -3,7 +3,7 @@
 use lineside_validate::Severity;
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{Checked, text};
+use super::{Checked, Point, picture, text};
 
 /// Findings of one kind that the page holds.
 const SHOWN: usize = 50;
@@ -19,6 +19,12 @@ summary { cursor: pointer; overflow-wrap: anywhere }
 .error { color: var(--error) } .warning { color: var(--warning) } .info { color: var(--info) }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font-size: .875rem }
+figure { margin: 0 0 1rem; max-width: 20rem } figcaption { font-size: .875rem; overflow-wrap: anywhere }
+.report-map svg { width: 100%; height: auto; border: 1px solid var(--line) }
+.report-map .stops { fill: none; stroke: currentColor; stroke-width: 3; stroke-linecap: round; opacity: .35 }
+.report-map .wide { stroke-width: 9; opacity: .8 }
+.report-map .bar { fill: none; stroke: currentColor } .report-map text { fill: currentColor; font-size: 13px }
+.report-map circle { fill: var(--error); stroke: Canvas; stroke-width: 1.5 }
 td, th { text-align: left; padding: .25rem .75rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line) }
 ";
 
@@ -47,7 +53,7 @@ pub(super) fn write(checked: &Checked) -> String {
                         }
                     }
                 }
-                (findings(&checked.findings))
+                (findings(&checked.findings, &checked.outline))
                 @for error in &checked.errors {
                     p { (text::fault_of(error)) }
                 }
@@ -58,13 +64,14 @@ pub(super) fn write(checked: &Checked) -> String {
 }
 
 /// Each kind with its first rows; errors stand open.
-fn findings(findings: &[super::Finding]) -> maud::Markup {
+fn findings(findings: &[super::Finding], outline: &[Point]) -> maud::Markup {
     html! {
         @for finding in findings {
             @let name = finding.severity.name().to_lowercase();
             details open[finding.severity == Severity::Error] {
                 summary { strong class=(name) { (finding.severity.name()) } " " (finding.title()) }
                 p { (finding.summary) }
+                (picture::of(&finding.places, &finding.samples, outline))
                 (samples(finding))
             }
         }

@@ -8,9 +8,12 @@ mod codes;
 mod counted;
 mod html;
 mod others;
+pub(crate) mod picture;
 mod places;
 mod reread;
 mod text;
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::civil::Date;
@@ -25,7 +28,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use codes::know;
 use counted::Counted;
 pub(crate) use counted::Progress;
-pub(crate) use places::{Place, Point};
+pub(crate) use places::{Place, Point, outline_of};
 pub(crate) use reread::Reread;
 pub(crate) use text::harmless;
 
@@ -83,7 +86,7 @@ pub(crate) struct Finding {
     pub(crate) summary: &'static str,
     /// The first of them.
     pub(crate) samples: Vec<Map<String, Value>>,
-    /// Where some of them are; only where that was asked for, and is to the point.
+    /// Where some of them are, as far as that was looked up; only where that was asked for.
     pub(crate) places: Vec<Place>,
 }
 
@@ -100,7 +103,7 @@ pub(crate) struct Checked {
     counts: Vec<(&'static str, u64)>,
     /// What the reference's report says besides the findings; only of a schedule.
     summary: Option<Summary>,
-    /// Where stops are, a few of them; only where places were asked for.
+    /// Where some of what is well known is, such as stops; only where places were asked for.
     pub(crate) outline: Vec<Point>,
     pub(crate) seconds: f64,
 }
@@ -155,6 +158,14 @@ impl Checked {
     /// Our own faults, as the reference validator's `system_errors.json`.
     pub(crate) fn system_errors(&self) -> Value {
         report::system_errors(&self.errors)
+    }
+
+    /// Where findings are, by code, and what is well known around them.
+    pub(crate) fn places(&self) -> Value {
+        let of = |finding: &Finding| places::known(&finding.places, &finding.samples).into_owned();
+        let all = self.findings.iter().map(|finding| (&finding.code, of(finding)));
+        let all: BTreeMap<&String, Vec<Place>> = all.filter(|(_, it)| !it.is_empty()).collect();
+        json!({ "outline": self.outline, "places": all })
     }
 
     /// The report as lines for a terminal.

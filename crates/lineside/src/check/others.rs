@@ -11,7 +11,7 @@ use lineside_validate::{Context, Notices, Severity, Stop};
 use serde_json::{Map, Value, json};
 
 use super::counted::{Stoppable, stopped};
-use super::{Checked, Finding, Plan, Progress, STOPPED, codes};
+use super::{Checked, Finding, Plan, Point, Progress, STOPPED, codes, outline_of};
 
 pub(super) fn check(
     format: Format,
@@ -26,7 +26,7 @@ pub(super) fn check(
     if stop.is_stopped() {
         return Err(STOPPED.to_owned());
     }
-    let Looked { problems, unused, counts, mut errors } = looked?;
+    let Looked { problems, unused, counts, mut errors, outline } = looked?;
     let mut found = super::findings(&notices);
     // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
     for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
@@ -46,6 +46,9 @@ pub(super) fn check(
     }
     let mut checked = Checked::new(format, plan, found);
     checked.counts = counts;
+    if checked.plan.with_places {
+        checked.outline = outline;
+    }
     checked.errors = errors;
     Ok(checked)
 }
@@ -115,6 +118,8 @@ struct Looked {
     unused: Problems,
     counts: Vec<(&'static str, u64)>,
     errors: Vec<SystemError>,
+    /// Where some of its vehicles are.
+    outline: Vec<Point>,
 }
 
 fn look(
@@ -135,7 +140,12 @@ fn look(
                 ("vehicles", count(|entity| entity.vehicle.is_some())),
                 ("alerts", count(|entity| entity.alert.is_some())),
             ];
-            Ok(Looked { problems, counts, ..Looked::default() })
+            let places = message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
+            let places = places.filter_map(|vehicle| vehicle.position.as_ref());
+            let outline = outline_of(
+                places.map(|it| (Some(f64::from(it.latitude)), Some(f64::from(it.longitude)))),
+            );
+            Ok(Looked { problems, counts, outline, ..Looked::default() })
         }
         Format::Siri => {
             let limits = siri::Limits::default();
@@ -143,7 +153,8 @@ fn look(
             let goes_on = || !stop.is_stopped();
             let errors = rules::siri::validate_while(&message, notices, &goes_on).errors;
             let counts = counts_of(&message);
-            Ok(Looked { problems, counts, errors, ..Looked::default() })
+            let outline = outline_of(vehicles(&message).map(|it| (it.latitude, it.longitude)));
+            Ok(Looked { problems, counts, errors, outline, ..Looked::default() })
         }
         Format::Netex => netex(body, (context, stop), notices).map_err(words),
         Format::Gtfs | Format::Gbfs | Format::Raw => Err(super::NO_FORMAT.to_owned()),
@@ -165,7 +176,15 @@ fn netex(
     let mut files = netex::Source::new(body, &limits.files)?;
     let mut files = Stoppable::new(&mut files, stop);
     let errors = rules::netex::validate_until(&mut files, &limits, context, stop, notices)?;
-    Ok(Looked { problems, unused, counts, errors: errors.unwrap_or_default() })
+    let errors = errors.unwrap_or_default();
+    Ok(Looked { problems, unused, counts, errors, outline: Vec::new() })
+}
+
+/// Where vehicles are.
+fn vehicles(message: &siri::Message) -> impl Iterator<Item = &siri::Location> {
+    let deliveries = message.deliveries().flat_map(|it| &it.vehicle_monitorings);
+    let activities = deliveries.flat_map(|it| &it.vehicle_activities);
+    activities.filter_map(|it| it.monitored_vehicle_journey.as_ref()?.vehicle_location.as_ref())
 }
 
 fn counts_of(message: &siri::Message) -> Vec<(&'static str, u64)> {

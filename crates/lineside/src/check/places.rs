@@ -1,5 +1,8 @@
-//! Where on earth findings of a schedule are, for those that are about places.
+//! Where on earth findings are, for those that are about places.
+//!
+//! Most rows say it themselves; of a schedule they name stops and shapes, which are looked up while it is at hand.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use lineside_validate::gtfs::{Feed, File};
@@ -9,9 +12,9 @@ use serde_json::{Map, Value};
 use super::Finding;
 
 /// Places of one finding that are told.
-const PLACES_MAX: usize = 100;
-/// Stops that an outline has at most, so that a map of it stays small.
-const OUTLINE_MAX: usize = 400;
+pub(super) const PLACES_MAX: usize = 100;
+/// Points that an outline has at most, so that a map of it stays small.
+pub(crate) const OUTLINE_MAX: usize = 400;
 
 /// Latitude and longitude, in degrees.
 pub(crate) type Point = [f32; 2];
@@ -25,7 +28,7 @@ pub(crate) struct Place {
     pub(crate) label: String,
 }
 
-/// What codes of findings have in them that are about places.
+/// What codes of findings in a schedule have in them that are about places.
 const OF_PLACES: [&str; 9] = [
     "shape",
     "fast_travel",
@@ -42,19 +45,42 @@ const OF_PLACES: [&str; 9] = [
 const STOPS: [&str; 5] = ["stopId", "stopId1", "stopId2", "fromStopId", "toStopId"];
 /// Fields that hold a latitude and a longitude.
 const POINTS: [&str; 3] = ["match", "match1", "match2"];
+/// Pairs of fields, of which one holds a latitude and one a longitude.
+const PAIRS: [(&str, &str); 3] =
+    [("latitude", "longitude"), ("lat", "lon"), ("latFieldValue", "lonFieldValue")];
+/// Fields that say what is there, with what comes before it in a label.
+const NAMES: [(&str, &str); 6] = [
+    ("vehicleId", "vehicle "),
+    ("csvRowNumber", "line "),
+    ("line", "line "),
+    ("entityId", "entity "),
+    ("id", ""),
+    ("path", ""),
+];
 
-/// Says where those findings are that are about places, as far as their samples tell.
+/// Says where those findings in a schedule are that are about places, as far as their samples tell.
 pub(super) fn fill(feed: &Feed, findings: &mut [Finding]) {
     for finding in findings {
-        if !OF_PLACES.iter().any(|word| finding.code.contains(word)) {
-            continue;
+        if OF_PLACES.iter().any(|word| finding.code.contains(word)) {
+            finding.places = of(&finding.samples, |sample| of_sample(feed, sample));
         }
-        let mut seen = HashSet::new();
-        let places = finding.samples.iter().flat_map(|sample| of_sample(feed, sample));
-        let places =
-            places.filter(|place| seen.insert((place.at.map(f32::to_bits), place.label.clone())));
-        finding.places = places.take(PLACES_MAX).collect();
     }
+}
+
+/// Where findings are by the coordinates in their samples.
+pub(crate) fn of_samples(samples: &[Map<String, Value>]) -> Vec<Place> {
+    of(samples, by_itself)
+}
+
+fn of(
+    samples: &[Map<String, Value>],
+    places_of: impl Fn(&Map<String, Value>) -> Vec<Place>,
+) -> Vec<Place> {
+    let mut seen = HashSet::new();
+    let places = samples.iter().flat_map(places_of);
+    let places =
+        places.filter(|place| seen.insert((place.at.map(f32::to_bits), place.label.clone())));
+    places.take(PLACES_MAX).collect()
 }
 
 fn of_sample(feed: &Feed, sample: &Map<String, Value>) -> Vec<Place> {
@@ -63,19 +89,39 @@ fn of_sample(feed: &Feed, sample: &Map<String, Value>) -> Vec<Place> {
     for id in STOPS.iter().filter_map(|name| text(name)) {
         places.extend(stop(feed, id).map(|at| Place { at, label: format!("stop {id}") }));
     }
-    for pair in POINTS.iter().filter_map(|name| sample.get(*name)?.as_array()) {
-        let at = (pair.first().and_then(Value::as_f64), pair.get(1).and_then(Value::as_f64));
-        let label = text("shapeId").map_or_else(|| "shape".to_owned(), |id| format!("shape {id}"));
-        places.extend(point(at.0, at.1).map(|at| Place { at, label }));
-    }
-    let number = |name: &str| sample.get(name).and_then(Value::as_f64);
-    let line = sample.get("csvRowNumber").map_or_else(String::new, |line| format!("line {line}"));
-    let near = point(number("latFieldValue"), number("lonFieldValue"));
-    places.extend(near.map(|at| Place { at, label: line }));
+    places.extend(by_itself(sample));
     if places.is_empty() {
         places.extend(text("shapeId").and_then(|id| shape(feed, id)));
     }
     places
+}
+
+/// The places that a sample has the coordinates of.
+fn by_itself(sample: &Map<String, Value>) -> Vec<Place> {
+    let number = |name: &str| sample.get(name).and_then(Value::as_f64);
+    let mut places: Vec<Place> = Vec::new();
+    for pair in POINTS.iter().filter_map(|name| sample.get(*name)?.as_array()) {
+        let at = (pair.first().and_then(Value::as_f64), pair.get(1).and_then(Value::as_f64));
+        let shape = sample.get("shapeId").and_then(Value::as_str);
+        let label = shape.map_or_else(|| "shape".to_owned(), |id| format!("shape {id}"));
+        places.extend(point(at.0, at.1).map(|at| Place { at, label }));
+    }
+    for (lat, lon) in PAIRS {
+        let at = point(number(lat), number(lon));
+        places.extend(at.map(|at| Place { at, label: name_of(sample) }));
+    }
+    places
+}
+
+/// What a sample is about, in short.
+fn name_of(sample: &Map<String, Value>) -> String {
+    let named = NAMES.iter().find_map(|(field, kind)| Some((kind, sample.get(*field)?)));
+    let file = sample.get("filename").and_then(Value::as_str).map(|file| format!("{file} "));
+    match named {
+        Some((kind, Value::String(name))) if !name.is_empty() => format!("{kind}{name}"),
+        Some((kind, Value::Number(line))) => format!("{}{kind}{line}", file.unwrap_or_default()),
+        _ => "place".to_owned(),
+    }
 }
 
 /// Where a stop is.
@@ -107,6 +153,92 @@ fn point(lat: Option<f64>, lon: Option<f64>) -> Option<Point> {
 pub(super) fn outline(feed: &Feed) -> Vec<Point> {
     let stops = feed.table(File::Stops);
     let (lat, lon) = (stops.floats("stop_lat"), stops.floats("stop_lon"));
-    let step = stops.len() as usize / OUTLINE_MAX + 1;
-    stops.rows().step_by(step).filter_map(|row| point(lat.get(row), lon.get(row))).collect()
+    outline_of(stops.rows().map(|row| (lat.get(row), lon.get(row))))
+}
+
+/// Some of the latitudes and longitudes of what is well known, evenly out of their order, to draw under places.
+pub(crate) fn outline_of(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
+    let (mut kept, mut step) = (Vec::new(), 1);
+    for (at, point) in all.filter_map(|(lat, lon)| point(lat, lon)).enumerate() {
+        if kept.len() == OUTLINE_MAX {
+            // Nobody knows how many will come: each second makes room.
+            let mut stays = false;
+            kept.retain(|_| {
+                stays = !stays;
+                stays
+            });
+            step *= 2;
+        }
+        if at % step == 0 {
+            kept.push(point);
+        }
+    }
+    kept
+}
+
+/// The places of a finding: those that were looked up, else those that its samples tell.
+pub(crate) fn known<'a>(places: &'a [Place], samples: &[Map<String, Value>]) -> Cow<'a, [Place]> {
+    if places.is_empty() { Cow::Owned(of_samples(samples)) } else { Cow::Borrowed(places) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn labels(sample: &Value) -> Vec<(String, Point)> {
+        let places = of_samples(&[sample.as_object().unwrap().clone()]);
+        places.into_iter().map(|place| (place.label, place.at)).collect()
+    }
+
+    #[test]
+    fn a_row_with_coordinates_is_a_place_whatever_its_format() {
+        let cases = [
+            (
+                json!({"entityId": "e", "vehicleId": "V1", "latitude": 59.5, "longitude": 10.5}),
+                "vehicle V1",
+            ),
+            (json!({"entityId": "e", "latitude": 59.5, "longitude": 10.5}), "entity e"),
+            (
+                json!({"file": "station_information", "path": "/data/stations/2", "lat": 59.5, "lon": 10.5}),
+                "/data/stations/2",
+            ),
+            (
+                json!({"delivery": "VehicleMonitoring", "id": "B", "longitude": 10.5, "latitude": 59.5}),
+                "B",
+            ),
+            (
+                json!({"filename": "stops.txt", "csvRowNumber": 8, "entityId": "S1", "latFieldValue": 59.5, "lonFieldValue": 10.5}),
+                "stops.txt line 8",
+            ),
+            (json!({"shapeId": "H1", "match": [59.5, 10.5]}), "shape H1"),
+            (json!({"latitude": 59.5, "longitude": 10.5}), "place"),
+        ];
+        for (sample, label) in cases {
+            assert_eq!(labels(&sample), [(label.to_owned(), [59.5, 10.5])], "{sample}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_on_earth_is_none() {
+        for sample in [
+            json!({"entityId": "e", "latitude": 259.5, "longitude": 10.5}),
+            json!({"entityId": "e", "latitude": 59.5}),
+            json!({"tripId": "T1"}),
+        ] {
+            assert_eq!(labels(&sample), [], "{sample}");
+        }
+    }
+
+    #[test]
+    fn places_and_outlines_are_bounded() {
+        let sample = |at: usize| json!({"id": format!("{at}"), "lat": 1.5, "lon": 2.5});
+        let samples: Vec<_> = (0..300).map(|at| sample(at).as_object().unwrap().clone()).collect();
+        assert_eq!(of_samples(&samples).len(), PLACES_MAX);
+        let outline = outline_of((0..5_000).map(|at| (Some(f64::from(at) / 100.0), Some(2.0))));
+        assert!(outline.len() <= OUTLINE_MAX && outline.len() > OUTLINE_MAX / 2);
+        let steps: Vec<f32> = outline.windows(2).map(|pair| pair[1][0] - pair[0][0]).collect();
+        assert!(steps.iter().all(|step| (step - steps[0]).abs() < 0.01), "{steps:?}");
+    }
 }

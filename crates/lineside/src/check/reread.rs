@@ -11,7 +11,8 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{Finding, codes};
+use super::places::{OUTLINE_MAX, PLACES_MAX};
+use super::{Finding, Place, Point, codes};
 
 /// Kinds of findings that are read; the reference has about 180.
 const KINDS_MAX: usize = 1_000;
@@ -33,6 +34,8 @@ pub(crate) struct Reread {
     pub(crate) findings: Vec<Finding>,
     /// Kinds beyond those that are read, and entries that are not as the reference writes them.
     pub(crate) left_out: u64,
+    /// Where some of what is well known is, where the report says it.
+    pub(crate) outline: Vec<Point>,
     /// Our own faults, where the report names them: each rule with what it said.
     pub(crate) faults: Vec<(String, String)>,
 }
@@ -59,6 +62,10 @@ enum Element {
 struct Ours {
     #[serde(default)]
     faults: First<Fault, KINDS_MAX>,
+    #[serde(default)]
+    places: BTreeMap<String, First<Place, PLACES_MAX>>,
+    #[serde(default)]
+    outline: First<Point, OUTLINE_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -125,15 +132,16 @@ impl Reread {
     /// If it is no such report.
     pub(crate) fn of(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Report { summary, notices, lineside } = serde_json::from_slice(json)?;
+        let mut places = lineside.places;
         let words = summaries(summary["format"].as_str().and_then(Format::parse));
-        let finding = |notice: Notice| Finding {
+        let mut finding = |notice: Notice| Finding {
             severity: match notice.severity.as_str() {
                 "ERROR" => Severity::Error,
                 "WARNING" => Severity::Warning,
                 _ => Severity::Info,
             },
             total: notice.total_notices,
-            places: Vec::new(),
+            places: places.remove(&notice.code).unwrap_or_default().kept,
             summary: {
                 let of_rule = words.get(notice.code.as_str()).copied();
                 of_rule.unwrap_or_else(|| codes::meaning(&notice.code))
@@ -161,6 +169,7 @@ impl Reread {
             validator: text(["validatorVersion", "validatorVersion"]),
             findings,
             left_out,
+            outline: lineside.outline.kept,
             faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
         })
     }
@@ -238,6 +247,14 @@ mod tests {
         let json = br#"{"summary": {}, "notices": [], "lineside": {"faults": [{"rule": "netex", "message": "it broke"}]}}"#;
         let faults = Reread::of(json).unwrap().faults;
         assert_eq!(faults, [("netex".to_owned(), "it broke".to_owned())]);
+    }
+
+    #[test]
+    fn places_are_read_with_their_findings() {
+        let json = br#"{"summary": {}, "notices": [{"code": "stop_too_far_from_shape", "severity": "WARNING", "totalNotices": 1}],
+            "lineside": {"outline": [[59.5, 10.5]], "places": {"stop_too_far_from_shape": [{"at": [59.5, 10.5], "label": "stop a"}]}}}"#;
+        let read = Reread::of(json).unwrap();
+        assert_eq!((read.findings[0].places.len(), &*read.outline), (1, &[[59.5, 10.5]][..]));
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(crate) struct Arguments {
     /// How the report is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// A folder for report.json, report.html and system_errors.json
+    /// A folder for report.json, report.html, places.json and system_errors.json
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// From what on the command ends with 1 (default: error)
@@ -182,7 +182,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         ignored,
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
         samples: arguments.samples as usize,
-        with_places: false,
+        with_places: arguments.output.is_some() || arguments.format == Format::Html,
         files: Files::default(),
     };
     let (body, mut files) = given(&arguments.input, reach).await?;
@@ -313,6 +313,7 @@ fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
     let files = [
         ("report.json", json_text(&checked.json())?),
         ("report.html", checked.html()),
+        ("places.json", json_text(&checked.places())?),
         ("system_errors.json", json_text(&checked.system_errors())?),
     ];
     for (name, text) in files {

@@ -339,8 +339,8 @@ impl Shown {
     /// What is wrong with it.
     fn reports(&self) -> Markup {
         html! {
-            @if let Some(found) = &self.found.dataset { (report::card(found, &self.others, self.newer, &self.zone())) }
-            @if let Some(found) = &self.found.realtime { (report::card(found, &[], self.newer, &self.zone())) }
+            @if let Some(found) = &self.found.dataset { (report::card(found, &self.others, self.newer, &[], &self.zone())) }
+            @if let Some(found) = &self.found.realtime { (report::card(found, &[], self.newer, &report::around(&self.feed, &self.network), &self.zone())) }
             @if let Some(ahead) = self.ahead.filter(|_| self.found.main().is_none()) { (report::card_ahead(ahead)) }
         }
     }

@@ -192,7 +192,7 @@ impl Report {
             faults: read.faults.into_iter().map(fault).collect(),
             changes: None,
             about: Value::Null,
-            outline: Vec::new(),
+            outline: read.outline,
         }
     }
 

@@ -192,6 +192,7 @@ mod tests {
             mkdir "$folder"
             echo '{"summary": {"input": "a.xml"}, "notices": []}' > "$folder/report.json"
             echo '{"notices": [{"sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}' > "$folder/system_errors.json"
+            echo '{"outline": [], "places": {}}' > "$folder/places.json"
             exit 3"#;
         let found = looked_at(script, &config::Visitors::default()).await;
         let Some(Standing::Done(report)) = found else { panic!("it stands otherwise: {found:?}") };

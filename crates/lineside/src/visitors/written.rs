@@ -1,5 +1,6 @@
 //! What `lineside check` has written about a visitor's file, made into the one report that is kept.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -15,6 +16,8 @@ use crate::reports::Fault;
 pub(super) const BYTES_MAX: u64 = 16 << 20;
 /// The largest list of our own faults.
 const FAULTS_BYTES_MAX: u64 = 1 << 20;
+/// The largest list of places: 180 kinds of 100 places with names of some hundred bytes stay below it.
+const PLACES_BYTES_MAX: u64 = 4 << 20;
 /// Where the summary says into which folder it was written: that is none of the visitor's.
 const FOLDER: &str = "outputDirectory";
 
@@ -25,13 +28,27 @@ struct Report<'a> {
     #[serde(borrow)]
     notices: &'a RawValue,
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
-    lineside: Option<Ours>,
+    lineside: Option<Ours<'a>>,
 }
 
 /// What the reference has no word for, as in the API's reports.
 #[derive(Serialize)]
-struct Ours {
+struct Ours<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     faults: Vec<Fault>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outline: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    places: BTreeMap<String, &'a RawValue>,
+}
+
+/// `places.json`.
+#[derive(Deserialize)]
+struct Places<'a> {
+    #[serde(borrow)]
+    outline: &'a RawValue,
+    #[serde(borrow)]
+    places: BTreeMap<String, &'a RawValue>,
 }
 
 /// `system_errors.json`.
@@ -52,7 +69,7 @@ struct SystemError {
     message: String,
 }
 
-/// The report in this folder, with our own faults in it if there are any.
+/// The report in this folder, with our own faults and the places of findings in it if there are any.
 ///
 /// # Errors
 /// If there is none, or it is not whole.
@@ -60,7 +77,8 @@ pub(super) fn read(folder: &Path) -> io::Result<Bytes> {
     let report = read_file(&folder.join("report.json"), BYTES_MAX)?;
     // The last that is written: where it is whole, all is.
     let errors = read_file(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
-    Ok(joined(&report, &errors)?.into())
+    let places = read_file(&folder.join("places.json"), PLACES_BYTES_MAX)?;
+    Ok(joined(&report, &errors, &places)?.into())
 }
 
 fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -72,14 +90,18 @@ fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn joined(report: &[u8], errors: &[u8]) -> serde_json::Result<Vec<u8>> {
+fn joined(report: &[u8], errors: &[u8], places: &[u8]) -> serde_json::Result<Vec<u8>> {
     let mut report: Report<'_> = serde_json::from_slice(report)?;
     let errors: SystemErrors = serde_json::from_slice(errors)?;
     report.summary.remove(FOLDER);
     let faults = errors.notices.into_iter().flat_map(|notice| notice.sample_notices);
     let faults: Vec<Fault> =
         faults.map(|error| Fault { rule: error.validator, message: error.message }).collect();
-    report.lineside = (!faults.is_empty()).then_some(Ours { faults });
+    let places: Places<'_> = serde_json::from_slice(places)?;
+    let Places { outline, places } = places;
+    let has_some = !faults.is_empty() || !places.is_empty();
+    let outline = (!places.is_empty()).then_some(outline);
+    report.lineside = has_some.then_some(Ours { faults, outline, places });
     serde_json::to_vec(&report)
 }
 
@@ -93,10 +115,12 @@ mod tests {
 
     const REPORT: &str = r#"{"summary": {"gtfsInput": "a.zip", "outputDirectory": "/tmp/x/found"},
         "notices": [{"code": "unknown_file", "totalNotices": 1}]}"#;
+    const NOWHERE: &str = r#"{"outline": [[59.5, 10.5]], "places": {}}"#;
     const NONE: &str = r#"{"notices": []}"#;
 
     fn folder(report: &str, errors: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("places.json"), NOWHERE).unwrap();
         fs::write(folder.path().join("report.json"), report).unwrap();
         fs::write(folder.path().join("system_errors.json"), errors).unwrap();
         folder
@@ -115,6 +139,15 @@ mod tests {
         let found = read(errors);
         let faults = json!({"faults": [{"rule": "netex", "message": "it broke"}]});
         assert_eq!((&found["lineside"], &found["notices"]), (&faults, &notices));
+    }
+
+    #[test]
+    fn the_places_of_findings_stand_in_the_report() {
+        let folder = folder(REPORT, NONE);
+        let places = r#"{"outline": [[59.5, 10.5]], "places": {"unknown_file": [{"at": [59.5, 10.5], "label": "stop a"}]}}"#;
+        fs::write(folder.path().join("places.json"), places).unwrap();
+        let found: Value = serde_json::from_slice(&read(folder.path()).unwrap()).unwrap();
+        assert_eq!(found["lineside"], serde_json::from_str::<Value>(places).unwrap());
     }
 
     #[test]

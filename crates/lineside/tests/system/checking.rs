@@ -54,6 +54,11 @@ pub(crate) fn zip() -> Vec<u8> {
     zip_of(&FILES)
 }
 
+/// The same, with another text in one of its files.
+pub(crate) fn zip_with(name: &str, text: &str) -> Vec<u8> {
+    zip_of(&FILES.map(|(file, old)| (file, if file == name { text } else { old })))
+}
+
 fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files.iter().copied() {
@@ -162,6 +167,43 @@ fn json_has_the_shape_of_the_references_report() {
     assert!(!page.contains("http://") && !page.contains("src="), "nothing from elsewhere");
 }
 
+/// A shape that leads past its stops at some kilometers.
+pub(crate) const ASTRAY: &str =
+    "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\nH1,59.95,10.8,1\nH1,59.96,10.82,2\n";
+
+#[test]
+fn a_page_has_a_map_of_what_is_about_places_whatever_it_is() {
+    let folder = folder();
+    fs::write(folder.path().join("astray.zip"), zip_with("shapes.txt", ASTRAY)).unwrap();
+    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[
+        {"id":"1","vehicle":{"vehicle":{"id":"V1"},"position":{"latitude":59.9,"longitude":10.7}}},
+        {"id":"2","vehicle":{"vehicle":{"id":"V2"},"position":{"latitude":48.1,"longitude":11.6}}}]}"#;
+    fs::write(folder.path().join("stray.json"), json).unwrap();
+    let stations = r#"{"last_updated":1767250000,"ttl":60,"version":"2.3","data":{"stations":[
+        {"station_id":"S1","name":"Square","lat":59.9,"lon":10.7},
+        {"station_id":"S2","name":"Hall","lat":0.0,"lon":0.0}]}}"#;
+    fs::write(folder.path().join("station_information.json"), stations).unwrap();
+    let cases: [(&[&str], &str, &str); 3] = [
+        (&["astray.zip"], "stop_too_far_from_shape", "stop S1"),
+        (&["stray.json", "--static", "gtfs.zip"], "E028", "vehicle V2"),
+        (&["station_information.json"], "point_near_origin", "/data/stations/1"),
+    ];
+    for (input, code, place) in cases {
+        let arguments = [&["check"], input, &["--format", "html", "--output", "report"]].concat();
+        let (_, page, error) = run(folder.path(), &arguments);
+        assert!(page.contains(code) && page.contains("<svg viewBox"), "{code} {error} {page}");
+        assert!(
+            page.contains("<circle cx=") && page.contains(&format!("<title>{place}</title>")),
+            "{page}"
+        );
+        assert!(!page.contains("src=") && !page.contains("http://"), "nothing from elsewhere");
+        let places = fs::read_to_string(folder.path().join("report/places.json")).unwrap();
+        let places: Value = serde_json::from_str(&places).unwrap();
+        assert_eq!(places["places"][code][0]["label"], place, "{places}");
+        assert!(places["outline"].as_array().is_some_and(|it| !it.is_empty()), "{places}");
+    }
+}
+
 #[test]
 fn standard_input_is_read_and_what_is_no_feed_is_refused() {
     let mut child = lineside(&["check", "-", "--date", DAY, "--ignore", "foreign_key_violation"])
@@ -225,9 +267,7 @@ fn what_a_schedule_gets_wrong_for_real_time_is_told_with_the_message() {
     let folder = tempfile::tempdir().unwrap();
     let stops = "stop_id,stop_name,stop_lat,stop_lon,location_type\n\
                  S1,Harbour Square,59.9,10.7,1\nS2,City Hall,59.91,10.72,\n";
-    let with_station =
-        FILES.map(|(name, text)| (name, if name == "stops.txt" { stops } else { text }));
-    fs::write(folder.path().join("gtfs.zip"), zip_of(&with_station)).unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip_with("stops.txt", stops)).unwrap();
     let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[]}"#;
     fs::write(folder.path().join("trips.json"), json).unwrap();
     let arguments = ["check", "trips.json", "--static", "gtfs.zip"];

@@ -171,6 +171,31 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     server.stop("-TERM");
 }
 
+#[tokio::test]
+async fn where_vehicles_are_that_cannot_be_there_is_shown() {
+    let producer = Producer::answering(|_| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+        let message = json!({
+            "header": {"gtfs_realtime_version": "2.0", "timestamp": now},
+            "entity": [{"id": "1", "vehicle": {
+                "vehicle": {"id": "stray"}, "timestamp": now,
+                "position": {"latitude": 48.1, "longitude": 11.6}
+            }}]
+        });
+        Reply::ok(&message.to_string())
+    });
+    let [is_bad, is_old] = [(); 2].map(|()| Arc::default());
+    let buses = Buses { producer: producer.await, is_bad, is_old };
+    let house = House::new(&buses, "");
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    until_report(&url, |found| count(found, "E028") == 1).await;
+    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    assert!(page.contains("report-map\"><svg"), "{page}");
+    assert!(page.contains("<title>vehicle stray</title>"), "{page}");
+    server.stop("-TERM");
+}
+
 /// Stops, of which the first one is of this kind.
 fn stops(location_type: u8) -> String {
     format!(

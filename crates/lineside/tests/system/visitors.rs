@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
-use crate::checking::zip;
+use crate::checking::{ASTRAY, zip, zip_with};
 use crate::support::http::{client, get, header, json, send};
 use crate::support::process::ServerProcess;
 use crate::support::site::Site;
@@ -85,6 +85,27 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
         let reply = get(&format!("{}{other}", server.url)).await;
         assert_eq!(reply.status(), 404, "{other}");
     }
+}
+
+#[tokio::test]
+async fn a_visitor_is_shown_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let link = bring(&server.url, "gtfs.zip", &zip_with("shapes.txt", ASTRAY)).await;
+    let found = report(&link).await;
+    let places = &found["lineside"]["places"]["stop_too_far_from_shape"];
+    assert_eq!(places[0]["label"], "stop S1", "{found}");
+    let (_, page) = words(get(&link).await).await;
+    assert!(page.contains("<figure class=\"report-map\"><svg"), "{page}");
+    assert!(page.contains("<title>stop S1</title>"), "{page}");
+    let stray = r#"{"header":{"gtfs_realtime_version":"2.0","timestamp":1781500000},"entity":[
+        {"id":"1","vehicle":{"vehicle":{"id":"V1"},"position":{"latitude":0.1,"longitude":259.1}}},
+        {"id":"2","vehicle":{"vehicle":{"id":"V2"},"position":{"latitude":0.2,"longitude":0.2}}}]}"#;
+    let link = bring(&server.url, "stray.json", stray.as_bytes()).await;
+    report(&link).await;
+    let (_, page) = words(get(&link).await).await;
+    assert!(page.contains("E026") && !page.contains("report-map"), "no place on earth: {page}");
+    server.stop("-TERM");
 }
 
 #[tokio::test]

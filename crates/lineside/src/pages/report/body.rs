@@ -8,7 +8,8 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::super::words;
-use super::{ahead, beside, changes, messages, picture};
+use super::{ahead, beside, changes, messages};
+use crate::check::{Point, picture};
 use crate::queue::Standing;
 use crate::reports::{Finding, Outcome, Report, Subject};
 use crate::validators::Beside;
@@ -35,11 +36,13 @@ const GROUPS: [(Severity, &str, &str); 3] = [
     (Severity::Info, "Worth knowing", "Nothing need be done."),
 ];
 
-/// The card on a feed's page, with what other validators say; `newer` is how far it is with a newer version, if there is one.
+/// The card on a feed's page, with what other validators say; `newer` is how far it is with a newer version, if there is one, and
+/// `around` where stops or stations of its network are, for a report that does not say it.
 pub(in crate::pages) fn card(
     report: &Report,
     others: &[Beside],
     newer: Option<Standing>,
+    around: &[Point],
     zone: &TimeZone,
 ) -> Markup {
     let id = format!("report-{}", report.subject.word());
@@ -54,7 +57,7 @@ pub(in crate::pages) fn card(
                 }
             }
             @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
-            (parts(report, zone, FEW))
+            (parts(report, around, zone, FEW))
             @for other in others { (beside::of(report, other, zone, FEW)) }
         }
     }
@@ -68,7 +71,7 @@ pub(super) fn whole(report: &Report, others: &[Beside], zone: &TimeZone) -> Mark
                 h2 #report-title { (title_of(report)) }
                 span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.version().unwrap_or_default())) { "JSON" } }
             }
-            (parts(report, zone, usize::MAX))
+            (parts(report, &[], zone, usize::MAX))
             @for other in others { (beside::of(report, other, zone, usize::MAX)) }
         }
     }
@@ -81,14 +84,24 @@ pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
             div.card-body.report-sum { p { strong { (sum(report)) } } }
             // Before what was found: that nothing was may be no good news.
             @if !report.faults.is_empty() { (faults(report)) }
-            (groups(report, usize::MAX))
+            (groups(report, &[], usize::MAX))
         }
     }
 }
 
-fn groups(report: &Report, examples: usize) -> Markup {
+fn groups(report: &Report, around: &[Point], examples: usize) -> Markup {
+    let outline = if report.outline.is_empty() { around } else { &report.outline };
     html! {
-        @for (severity, title, why) in GROUPS { (group(report, severity, title, why, examples)) }
+        @for (severity, title, why) in GROUPS {
+            @let findings: Vec<&Finding> = report.findings.iter().filter(|it| it.severity == severity).collect();
+            @if !findings.is_empty() {
+                div.report-group data-severity=(name_of(severity)) {
+                    h3 { (title) " " span.soft.small { (words::count(report.count(severity), one(severity), many(severity))) } }
+                    p.soft.small { (why) }
+                    ul.problem-list { @for finding in findings { (row(finding, outline, examples)) } }
+                }
+            }
+        }
     }
 }
 
@@ -100,7 +113,7 @@ fn title_of(report: &Report) -> &'static str {
     }
 }
 
-fn parts(report: &Report, zone: &TimeZone, examples: usize) -> Markup {
+fn parts(report: &Report, around: &[Point], zone: &TimeZone, examples: usize) -> Markup {
     html! {
         div.card-body.report-sum {
             @if report.is_word() { p { strong { (sum(report)) } } }
@@ -117,7 +130,7 @@ fn parts(report: &Report, zone: &TimeZone, examples: usize) -> Markup {
             Subject::Dataset { .. } => { @if report.is_word() { (changes::list(report)) } }
             Subject::Realtime { .. } => { (messages::since(report, zone)) }
         }
-        (groups(report, examples))
+        (groups(report, around, examples))
         @if !report.faults.is_empty() { (faults(report)) }
     }
 }
@@ -162,21 +175,7 @@ fn faults(report: &Report) -> Markup {
     }
 }
 
-fn group(report: &Report, severity: Severity, title: &str, why: &str, examples: usize) -> Markup {
-    let findings: Vec<&Finding> =
-        report.findings.iter().filter(|finding| finding.severity == severity).collect();
-    html! {
-        @if !findings.is_empty() {
-            div.report-group data-severity=(name_of(severity)) {
-                h3 { (title) " " span.soft.small { (words::count(report.count(severity), one(severity), many(severity))) } }
-                p.soft.small { (why) }
-                ul.problem-list { @for finding in findings { (row(report, finding, examples)) } }
-            }
-        }
-    }
-}
-
-fn row(report: &Report, finding: &Finding, examples: usize) -> Markup {
+fn row(finding: &Finding, outline: &[Point], examples: usize) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
     html! {
@@ -189,7 +188,7 @@ fn row(report: &Report, finding: &Finding, examples: usize) -> Markup {
                 }
                 div.finding {
                     @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
-                    (picture::of(report, finding))
+                    (picture::of(&finding.places, &finding.samples, outline))
                     (table(shown))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
                 }
@@ -292,7 +291,7 @@ mod tests {
             "a",
             &[("E003", Severity::Error, 1), ("low_match_rate", Severity::Error, 1)],
         );
-        let page = card(&report, &[], None, &TimeZone::UTC).into_string();
+        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         let said = "<span class=\"mono\">E003</span><span class=\"report-says\">What is <code>wrong</code>.</span>";
         assert!(page.contains(said), "{page}");
         assert_eq!(page.matches("report-says").count(), 1, "{page}");
@@ -304,7 +303,7 @@ mod tests {
         let mut report = test_report("a", &[("unknown_file", Severity::Info, 1_200)]);
         let sample = [("filename".to_owned(), Value::from("<b>x</b>.txt"))].into_iter().collect();
         report.findings[0].samples = vec![sample];
-        let page = card(&report, &[], None, &TimeZone::UTC).into_string();
+        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
         assert!(
             page.contains("1\u{202f}200 notes") && page.contains("and 1\u{202f}199 more"),

@@ -1,11 +1,11 @@
 //! What is wrong with a feed: the card of its page, a page for each report that stays, and a badge.
 
 mod ahead;
+mod around;
 mod beside;
 mod body;
 mod changes;
 mod messages;
-mod picture;
 
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ use crate::reports::{Outcome, Report};
 use crate::validators;
 
 pub(super) use self::ahead::card as card_ahead;
+pub(super) use self::around::around;
 pub(super) use self::body::{card, of_visitor};
 
 /// The style sheet of these parts.

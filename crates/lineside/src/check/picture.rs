@@ -1,18 +1,20 @@
-//! Where a finding is: a map of dots that needs no scripts and nothing from elsewhere.
+//! Where findings are: a map of dots that needs no scripts and nothing from elsewhere, on pages and in files.
 
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
+use serde_json::{Map, Value};
 
-use super::super::words;
-use crate::check::{Place, Point};
-use crate::reports::{Finding, Report};
+use super::places::{self, Place, Point};
+use super::text::of_number;
 
 /// The side of a map, in its own units, and its margin.
 const SIDE: f64 = 400.0;
 const MARGIN: f64 = 12.0;
 /// The least extent of a map, in degrees of latitude: some two hundred metres.
 const EXTENT_MIN: f64 = 0.002;
+/// Meters in a degree of latitude.
+const METERS_IN_DEGREE: f64 = 111_195.0;
 /// The least room around the stops of a feed, in degrees.
 const ROOM: f32 = 0.1;
 
@@ -25,35 +27,51 @@ struct Frame {
     scale: f64,
     width: f64,
     height: f64,
+    /// What is well known is but a dot in it.
+    is_wide: bool,
 }
 
-/// The map of a finding, and its places by name; nothing where it is about no place.
-pub(super) fn of(report: &Report, finding: &Finding) -> Markup {
+/// The map of a finding, and its places by name; nothing where it is about no place. `outline` is what is well known, to be
+/// drawn under them.
+pub(crate) fn of(places: &[Place], samples: &[Map<String, Value>], outline: &[Point]) -> Markup {
+    let places = places::known(places, samples);
     html! {
-        @if !finding.places.is_empty() {
+        @if !places.is_empty() {
             figure.report-map {
-                @if let Some(frame) = Frame::around(&finding.places, &report.outline) {
-                    (drawn(&frame, &finding.places, &report.outline))
+                @match Frame::around(&places, outline) {
+                    Some(frame) => (drawn(&frame, &places, outline)),
+                    None => figcaption.soft.small { (names(&places)) },
                 }
-                figcaption.soft.small { (names(&finding.places)) }
             }
         }
     }
 }
 
-fn drawn(frame: &Frame, places: &[Place], stops: &[Point]) -> Markup {
+fn drawn(frame: &Frame, places: &[Place], outline: &[Point]) -> Markup {
     let shown = places.iter().map(|place| (place, frame.place(place.at)));
     let shown: Vec<_> = shown.filter(|(_, (x, y))| frame.has(*x, *y)).collect();
-    let count = words::count(u64::try_from(shown.len()).unwrap_or_default(), "place", "places");
     let (width, height) = (frame.width.round(), frame.height.round());
+    let Bar { length, words } = frame.bar();
+    let [left, right, base] = [MARGIN, MARGIN + length, height - MARGIN];
+    let beyond = (places.len() - shown.len()) as u64;
     html! {
-        svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Where: {count} among the stops of the feed")) {
-            path.stops d=(dots(frame, stops)) {}
+        svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Where: {}", counted(shown.len() as u64))) {
+            path.stops.wide[frame.is_wide] d=(dots(frame, outline)) {}
+            path.bar d=(format!("M{left} {}V{base}H{right:.1}v-4", base - 4.0)) {}
+            text x=(left) y=(base - 7.0) { (words) }
             @for (place, (x, y)) in shown {
                 circle cx=(rounded(x)) cy=(rounded(y)) r="5" { title { (place.label) } }
             }
         }
+        figcaption.soft.small {
+            (names(places))
+            @if beyond > 0 { ". " (counted(beyond)) (if beyond == 1 { " lies" } else { " lie" }) " beyond this map." }
+        }
     }
+}
+
+fn counted(n: u64) -> String {
+    format!("{n} {}", of_number("places", n))
 }
 
 /// The first of them by name, with where they are.
@@ -70,19 +88,25 @@ fn names(places: &[Place]) -> Markup {
     }
 }
 
+/// How long a distance is in a picture.
+struct Bar {
+    /// In the picture's units.
+    length: f64,
+    words: String,
+}
+
 impl Frame {
-    /// Around those of the places that lie where the feed does; none if no place does.
-    fn around(places: &[Place], stops: &[Point]) -> Option<Frame> {
-        let area = Area::of(stops);
-        let mut inside = places.iter().map(|place| place.at).filter(|at| area.has(*at)).peekable();
-        inside.peek()?;
-        let mut ends = [[f64::MAX; 2], [f64::MIN; 2]];
-        for [lat, lon] in inside.chain(stops.iter().copied().filter(|at| area.has(*at))) {
-            let (lat, lon) = (f64::from(lat), f64::from(lon));
-            ends[0] = [ends[0][0].min(lat), ends[0][1].min(lon)];
-            ends[1] = [ends[1][0].max(lat), ends[1][1].max(lon)];
+    /// Around those of the places that lie where the outline does, and around all where none does; none if there is nothing
+    /// beside which a place can be seen.
+    fn around(places: &[Place], outline: &[Point]) -> Option<Frame> {
+        let at: Vec<Point> = places.iter().map(|place| place.at).collect();
+        if at.is_empty() || at.len() + outline.len() < 2 {
+            return None;
         }
-        let [[south, west], [north, east]] = ends;
+        let area = Area::of(if outline.is_empty() { &at } else { outline });
+        let is_near = at.iter().any(|at| area.has(*at));
+        let all = at.iter().chain(outline).copied();
+        let [[south, west], [north, east]] = ends(all.filter(|at| !is_near || area.has(*at)));
         let squeeze = ((south + north) / 2.0).to_radians().cos().max(0.05);
         let (tall, wide) = (north - south, (east - west) * squeeze);
         let scale = (SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
@@ -91,7 +115,21 @@ impl Frame {
         let spare =
             |side: f64, length: f64| ((side - 2.0 * MARGIN) / scale - length).max(0.0) / 2.0;
         let (west, north) = (west - spare(SIDE, wide) / squeeze, north + spare(height, tall));
-        Some(Frame { north, west, squeeze, scale, width: SIDE, height })
+        let is_wide = !is_near;
+        Some(Frame { north, west, squeeze, scale, width: SIDE, height, is_wide })
+    }
+
+    /// The longest round distance that takes no more than a quarter of the picture.
+    fn bar(&self) -> Bar {
+        let meters_max = self.width / 4.0 / self.scale * METERS_IN_DEGREE;
+        let ten = 10_f64.powf(meters_max.log10().floor());
+        let digit = [5.0, 2.0, 1.0].into_iter().find(|digit| digit * ten <= meters_max);
+        let meters = digit.unwrap_or(1.0) * ten;
+        let words = match meters {
+            1_000.0.. => format!("{} km", meters / 1_000.0),
+            _ => format!("{meters} m"),
+        };
+        Bar { length: meters / METERS_IN_DEGREE * self.scale, words }
     }
 
     fn has(&self, x: f64, y: f64) -> bool {
@@ -103,6 +141,18 @@ impl Frame {
         let y = (self.north - f64::from(lat)) * self.scale + MARGIN;
         (x, y)
     }
+}
+
+/// The south-western and the north-eastern end of some points.
+fn ends(points: impl Iterator<Item = Point>) -> [[f64; 2]; 2] {
+    let mut ends = [[f64::MAX; 2], [f64::MIN; 2]];
+    for point in points {
+        for (axis, degrees) in point.into_iter().map(f64::from).enumerate() {
+            ends[0][axis] = ends[0][axis].min(degrees);
+            ends[1][axis] = ends[1][axis].max(degrees);
+        }
+    }
+    ends
 }
 
 /// Where most stops of a feed are, with room around them: a stop at 0, 0 would else make a dot of all others.
@@ -176,12 +226,43 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_or_nowhere_has_no_picture() {
+    fn what_lies_elsewhere_is_shown_with_all_and_what_stands_alone_is_not() {
         assert!(Frame::around(&[], &STOPS).is_none());
+        assert!(Frame::around(&[place(59.9, 10.5)], &[]).is_none());
         let stops: Vec<Point> = STOPS[..4].iter().cycle().take(40).copied().collect();
-        assert!(Frame::around(&[place(-90.0, 180.0)], &stops).is_none());
+        let places = [place(0.0, 0.0)];
+        let frame = Frame::around(&places, &stops).unwrap();
+        for at in [places[0].at, stops[0]] {
+            let (x, y) = frame.place(at);
+            assert!(frame.has(x, y), "{x} {y}");
+        }
         let frame = Frame::around(&[place(59.9, 10.5)], &STOPS[..1]).unwrap();
         let (x, y) = frame.place([59.9, 10.5]);
         assert!(frame.has(x, y) && frame.height > 0.0);
+    }
+
+    #[test]
+    fn places_without_anything_well_known_are_shown_among_themselves() {
+        let places: Vec<Place> = (0..10).map(|at| place(59.9 + 0.001 * at as f32, 10.5)).collect();
+        let shown = of(&places, &[], &[]).into_string();
+        assert_eq!(shown.matches("<circle").count(), 10, "{shown}");
+        let mut all = places;
+        all.push(place(0.0, 0.0));
+        let shown = of(&all, &[], &[]).into_string();
+        assert!(shown.contains("1 place lies beyond this map."), "{shown}");
+    }
+
+    #[test]
+    fn a_bar_says_how_long_a_distance_is() {
+        let words = |north: f32| {
+            let frame = Frame::around(&[place(59.9, 10.5), place(59.9 + north, 10.5)], &[]);
+            let Bar { length, words } = frame.unwrap().bar();
+            assert!(length > SIDE / 12.0 && length <= SIDE / 4.0, "{length}");
+            words
+        };
+        assert_eq!(
+            [words(0.0), words(0.01), words(0.1), words(20.0)],
+            ["50 m", "200 m", "2 km", "500 km"]
+        );
     }
 }
