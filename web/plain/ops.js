@@ -42,6 +42,8 @@ const untilNext = (/** @type {any} */ record) => {
   return at === null ? null : at - clock.wall() / 1_000;
 };
 const share = (/** @type {any} */ record) => (record.fetches.total === 0 ? null : record.fetches.not_modified / record.fetches.total);
+/** Whether a report says something of the data. @param {any} report */
+const isWord = (report) => report !== null && report.outcome !== "unfinished";
 /** How much is wrong with a feed. */
 const WRONG = { ok: 0, unknown: 1, empty: 2, late: 3, stale: 4, failing: 5 };
 
@@ -49,6 +51,10 @@ const WRONG = { ok: 0, unknown: 1, empty: 2, late: 3, stale: 4, failing: 5 };
 const COLUMNS = {
   name: { weight: ({ id, record }) => record.name ?? id },
   state: { weight: ({ record }) => WRONG[/** @type {keyof typeof WRONG} */ (record.state)] ?? 0 },
+  report: {
+    weight: ({ record: { report } }) => (isWord(report) ? report.errors * 1e9 + report.warnings : -1),
+    words: ({ report }) => (isWord(report) ? `${numberWords(report.errors)} · ${numberWords(report.warnings)}` : nothing),
+  },
   next: {
     weight: ({ record }) => seconds(record.next_poll) ?? Infinity,
     words: (record) => {

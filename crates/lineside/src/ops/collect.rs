@@ -45,7 +45,7 @@ impl Collector {
     pub(super) fn look(&mut self, app: &App, before: &Board) -> Board {
         let now = self.clock.monotonic();
         let feeds = app.ingest().feeds();
-        let figures = self.feeds(&feeds, app.hub(), now);
+        let figures = self.feeds(&feeds, app, now);
         let node = NodeFigures {
             version: env!("CARGO_PKG_VERSION"),
             started: rfc3339(app.started()),
@@ -66,12 +66,13 @@ impl Collector {
         Board::next(before, sample.at, figures, node, sample)
     }
 
-    fn feeds(&self, feeds: &[Arc<Feed>], hub: &Hub, now: Duration) -> Vec<FeedFigures> {
-        let subscribers = subscribers(hub);
+    fn feeds(&self, feeds: &[Arc<Feed>], app: &App, now: Duration) -> Vec<FeedFigures> {
+        let (subscribers, reports) = (subscribers(app.hub()), app.reports());
         let figures = feeds.iter().map(|feed| {
             let requests = self.before.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
             let passed = self.passed(now).unwrap_or_default();
-            let seen = Seen { requests: requests.copied(), passed, subscribers: &subscribers };
+            let requests = requests.copied();
+            let seen = Seen { requests, passed, subscribers: &subscribers, reports };
             FeedFigures::of(feed, &seen)
         });
         figures.collect()

@@ -8,6 +8,7 @@ use lineside_sync::UnixMillis;
 use serde::{Serialize, Serializer};
 
 use crate::http::{prepared_bytes, rfc3339};
+use crate::reports::{Brief, Reports};
 
 /// Where the bars of fetch latencies end, in milliseconds; one more has no end.
 pub(crate) const FETCH_BOUNDS_MS: [u64; 11] =
@@ -36,6 +37,8 @@ pub(crate) struct FeedFigures {
     pub(crate) next_poll: Option<UnixMillis>,
     pub(crate) entities: u64,
     pub(crate) problems: u64,
+    /// What its latest report comes to.
+    pub(crate) report: Option<Brief>,
     pub(crate) fetches: Fetches,
     pub(crate) served: Served,
     /// Requests of readers for each of ours; `None` before the first of ours.
@@ -92,6 +95,7 @@ pub(super) struct Seen<'a> {
     pub(super) passed: Duration,
     /// Subscribers by feed.
     pub(super) subscribers: &'a HashMap<String, u64>,
+    pub(super) reports: &'a Reports,
 }
 
 impl FeedFigures {
@@ -112,6 +116,7 @@ impl FeedFigures {
             next_poll: status.next_poll,
             entities: status.entities,
             problems: status.problems.total(),
+            report: seen.reports.of(config.id.as_str()).and_then(|reports| reports.brief()),
             amplification: (fetches.total > 0).then(|| rounded(ratio(), 100.0)),
             fetches,
             served,
@@ -221,6 +226,7 @@ impl FeedFigures {
             next_poll: None,
             entities: 0,
             problems: 0,
+            report: None,
             fetches,
             served: Served { total: 0, not_modified: 0, bytes: 0, rate: 0.0 },
             amplification: None,

@@ -32,6 +32,12 @@ fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
         ("Its past as JSON", format!("/api/v1/feeds/{id}/availability")),
         ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
     ];
+    if !matches!(format, Some(Format::Raw) | None) {
+        paths.extend([
+            ("Its report as JSON", format!("/api/v1/feeds/{id}/report")),
+            ("A badge of its report", format!("/feeds/{id}/report.svg")),
+        ]);
+    }
     match format {
         Some(Format::Gtfs | Format::Netex) => paths.extend([
             ("The schedule", format!("/gtfs/{id}.zip")),

@@ -15,9 +15,10 @@ use serde_json::json;
 use super::found_names::{FoundNames, find_names};
 use super::layout::{self, Page, Section};
 use super::query::Query;
-use super::{badge, states, words};
+use super::{badge, report, states, words};
 use crate::app::App;
 use crate::http::Parameters;
+use crate::reports::{Brief, Verdict};
 
 /// Feeds on one page of the catalog.
 const FEEDS_PER_PAGE: usize = 25;
@@ -28,9 +29,25 @@ const CHANNELS_MAX: usize = 64;
 struct Entry {
     feed: Arc<Feed>,
     status: Arc<FeedStatus>,
+    /// What its latest report comes to, and where on its page that is.
+    report: Option<(Brief, &'static str)>,
 }
 
 impl Entry {
+    fn of(app: &App, feed: Arc<Feed>) -> Self {
+        let reports = app.reports().of(feed.id().as_str());
+        let report = reports.as_ref().and_then(|reports| reports.main());
+        Self {
+            status: feed.status_with_parts(),
+            report: report.map(|report| (Brief::of(report), report.subject.word())),
+            feed,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        Verdict::of(self.report.as_ref().map(|(brief, _)| brief))
+    }
+
     fn format(&self) -> Option<Format> {
         self.status.format.or(self.feed.config().format)
     }
@@ -38,12 +55,8 @@ impl Entry {
 
 pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
     let query = Query::read(&parameters);
-    let entries: Vec<Entry> = app
-        .ingest()
-        .feeds()
-        .into_iter()
-        .map(|feed| Entry { status: feed.status_with_parts(), feed })
-        .collect();
+    let entries: Vec<Entry> =
+        app.ingest().feeds().into_iter().map(|feed| Entry::of(&app, feed)).collect();
     let names = find_names(&app, &query.words);
     let filters = Filters::of(&entries);
     let found: Vec<&Entry> =
@@ -55,6 +68,7 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
 
     let mut page = Page::new("Feeds", Section::Catalog);
     page.scripts = &["catalog.js"];
+    page.styles = &["catalog.css"];
     page.alternates.push(("application/json", "/api/v1/feeds".to_owned()));
     let main = html! {
         div.page {
@@ -79,6 +93,7 @@ fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
     (query.words.is_empty() || names.feeds.contains(config.id.as_str()))
         && query.format.is_none_or(|format| entry.format() == Some(format))
         && query.state.is_none_or(|state| entry.status.state == state)
+        && query.report.is_none_or(|verdict| entry.verdict() == verdict)
         && query.theme.as_ref().is_none_or(|theme| config.theme.as_ref() == Some(theme))
         && query
             .publisher
@@ -91,6 +106,7 @@ fn head(entries: &[Entry]) -> Markup {
     for entry in entries {
         *tally.entry(entry.status.state).or_default() += 1;
     }
+    let n_wrong = entries.iter().filter(|it| it.verdict() == Verdict::Errors).count() as u64;
     let all_well = tally.keys().all(|state| *state == FeedState::Ok);
     html! {
         div.page-head {
@@ -100,7 +116,7 @@ fn head(entries: &[Entry]) -> Markup {
             }
             p.soft {
                 @if entries.is_empty() { "No feed is configured yet." }
-                @else if all_well { (words::count(entries.len() as u64, "feed", "feeds")) ", and all of them are well." }
+                @else if all_well { (words::count(entries.len() as u64, "feed", "feeds")) ", all of them served with fresh data." }
                 @else {
                     (words::count(entries.len() as u64, "feed", "feeds")) ": "
                     @for (at, (state, count)) in tally.iter().enumerate() {
@@ -108,6 +124,11 @@ fn head(entries: &[Entry]) -> Markup {
                         a href=(Query { state: Some(*state), ..Query::default() }.address(1)) { (words::number(*count)) " " (state) }
                     }
                     "."
+                }
+                @if n_wrong > 0 {
+                    " "
+                    a href=(Query { report: Some(Verdict::Errors), ..Query::default() }.address(1)) { (words::number(n_wrong)) }
+                    (if n_wrong == 1 { " has errors in its report." } else { " have errors in their reports." })
                 }
             }
         }
@@ -120,6 +141,7 @@ struct Filters {
     themes: BTreeSet<String>,
     publishers: BTreeSet<String>,
     states: BTreeSet<FeedState>,
+    reports: BTreeSet<Verdict>,
 }
 
 impl Filters {
@@ -130,6 +152,7 @@ impl Filters {
             themes: configs().filter_map(|config| config.theme.clone()).collect(),
             publishers: configs().filter_map(|config| config.publisher.clone()).collect(),
             states: entries.iter().map(|entry| entry.status.state).collect(),
+            reports: entries.iter().map(Entry::verdict).collect(),
         }
     }
 }
@@ -139,6 +162,8 @@ fn search_form(query: &Query, filters: &Filters) -> Markup {
         (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
     };
     let same = |text: &String| (text.clone(), text.clone());
+    let report_word =
+        |verdict: &Verdict| (verdict.as_str().to_owned(), verdict_name(*verdict).to_owned());
     let state_word = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
     html! {
         form.search role="search" action="/" {
@@ -152,9 +177,19 @@ fn search_form(query: &Query, filters: &Filters) -> Markup {
                 @if !filters.themes.is_empty() { (select("theme", "Theme", query.theme.as_deref(), filters.themes.iter().map(same))) }
                 @if !filters.publishers.is_empty() { (select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
                 (select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
+                (select("report", "Report", query.report.map(Verdict::as_str), filters.reports.iter().map(report_word)))
             }
             @if query.narrows() { p.small { a href="/" { "Show all feeds again" } } }
         }
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Errors => "errors",
+        Verdict::Warnings => "warnings, no errors",
+        Verdict::None => "neither",
+        Verdict::Unknown => "not known",
     }
 }
 
@@ -241,12 +276,13 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
                             th role="columnheader" scope="col" { "State" }
                             th role="columnheader" scope="col" { "Format" }
                             th.end role="columnheader" scope="col" { "Holds" }
-                            th.end role="columnheader" scope="col" { "Problems" }
+                            th.end role="columnheader" scope="col" title="Rows and values that could not be read" { "Unreadable" }
+                            th role="columnheader" scope="col" title="What the rules say of it" { "Report" }
                             th.end role="columnheader" scope="col" { "Data" }
                         }
                     }
                     tbody role="rowgroup" {
-                        @for entry in shown { (feed_row(entry, now)) }
+                        @for entry in shown { (feed_row(app, entry, now)) }
                     }
                 }
             }
@@ -254,7 +290,8 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
     }
 }
 
-fn feed_row(Entry { feed, status }: &Entry, now: UnixMillis) -> Markup {
+fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
+    let Entry { feed, status, .. } = entry;
     let config = feed.config();
     let id = config.id.as_str();
     let entry_format = status.format.or(config.format);
@@ -279,7 +316,19 @@ fn feed_row(Entry { feed, status }: &Entry, now: UnixMillis) -> Markup {
                     n => a href=(format!("/feeds/{id}#problems")) { (words::number(n)) },
                 }
             }
+            td.cell-report role="cell" { (report_cell(app, entry)) }
             td.cell-age.end.numeric role="cell" { (data_age(feed, status, now)) }
+        }
+    }
+}
+
+/// What its latest report comes to; what it waits for if there is none.
+fn report_cell(app: &App, Entry { feed, report, .. }: &Entry) -> Markup {
+    html! {
+        @match report {
+            Some((brief, subject)) => a data-verdict=(Verdict::of(Some(brief)).as_str()) href=(format!("/feeds/{}#report-{subject}", feed.id())) { (report::in_brief(brief)) },
+            None if app.reports().ahead(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not looked at yet" },
+            None => span.soft { "–" },
         }
     }
 }

@@ -8,7 +8,6 @@ use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
-use lineside_hub::encode_segment;
 use lineside_ingest::{Dataset, FailureCode, Feed, FeedStatus, FetchFailure, Network, Snapshot};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -17,15 +16,15 @@ use serde_json::json;
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
 use super::{
-    addresses, assets, catalog, files, losses, map, matches, problems, recipes, report, states,
-    system, words,
+    addresses, assets, catalog, channels, files, losses, map, matches, problems, recipes, report,
+    states, system, words,
 };
 use crate::app::App;
 use crate::delays::is_of_alerts;
 use crate::http::remembered;
 use crate::matches::Report;
 use crate::queue::Standing;
-use crate::reports::{Ahead, FeedReports};
+use crate::reports::{Ahead, Brief, FeedReports};
 use crate::validators::{self, Beside};
 
 /// The source of the bundle, as the bundler's manifest calls it.
@@ -143,7 +142,7 @@ impl Shown {
                         (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
                         @if let Some(losses) = self.dataset.as_ref().and_then(|it| it.losses.as_ref()) { (losses::card(losses)) }
                         (addresses::card(self.id(), self.format(), self.is_of_alerts))
-                        (self.channels())
+                        (channels::card(self.id(), self.format(), self.timetable.as_deref()))
                     }
                     div.stack {
                         @if let Some(data) = map_data { (small_map(data, has_bundle)) }
@@ -175,6 +174,18 @@ impl Shown {
                     span.soft.small { "since " (self.moment(self.status.since)) }
                     span.live #live data-status="off" { "As of this page" }
                 }
+                (self.in_brief())
+            }
+        }
+    }
+
+    /// The way to the report, which stands further down.
+    fn in_brief(&self) -> Markup {
+        html! {
+            @if let Some(found) = self.found.main() {
+                p { "Report: " a href={ "#report-" (found.subject.word()) } { (report::in_brief(&Brief::of(found))) } }
+            } @else if self.ahead.is_some() {
+                p { "Report: " a href="#report-ahead" { "not looked at yet" } }
             }
         }
     }
@@ -368,73 +379,6 @@ impl Shown {
                 }
             }
         }
-    }
-
-    fn channels(&self) -> Markup {
-        html! {
-            section.card aria-labelledby="channels-title" {
-                h2 #channels-title { "Channels" }
-                ul.links.card-body {
-                    @for (what, channel, is_example) in self.channel_names() {
-                        li {
-                            span.soft.small { (what) }
-                            @if is_example { span.mono { (channel) } }
-                            @else { a.mono href=(format!("/api/v1/state?channel={channel}")) { (channel) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// What can be subscribed to: what it tells, its name, and whether a part of it is to be filled in.
-    fn channel_names(&self) -> Vec<(&'static str, String, bool)> {
-        let id = self.id();
-        let mut names = vec![("Every change", format!("feed/{id}"), false)];
-        match self.format() {
-            Some(Format::Gtfs | Format::Netex) => names.extend([
-                (
-                    "One line with its vehicles",
-                    format!("route/{id}/{}", self.example_route()),
-                    true,
-                ),
-                ("The departures of a stop", format!("stop/{id}/{}", self.example_stop()), true),
-            ]),
-            Some(Format::GtfsRt | Format::Siri) => names.extend([
-                ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
-                ("One trip", format!("trip/{id}/<trip id>"), true),
-                ("Alerts", format!("alerts/{id}"), false),
-                (
-                    "Vehicles on a piece of the map",
-                    "area/<geohash of 4 to 6 characters>".to_owned(),
-                    true,
-                ),
-            ]),
-            Some(Format::Gbfs) => names.extend([
-                ("One station", format!("station/{id}/<station id>"), true),
-                (
-                    "Stations and vehicles on a piece of the map",
-                    "area/<geohash of 4 to 6 characters>".to_owned(),
-                    true,
-                ),
-            ]),
-            Some(Format::Raw) | None => {}
-        }
-        names
-    }
-
-    fn example_route(&self) -> String {
-        let route = self.timetable.as_ref().and_then(|timetable| {
-            timetable.routes().next().map(|route| encode_segment(route.id).into_owned())
-        });
-        route.unwrap_or_else(|| "<route id>".to_owned())
-    }
-
-    fn example_stop(&self) -> String {
-        let stop = self.timetable.as_ref().and_then(|timetable| {
-            timetable.stops().next().map(|stop| encode_segment(stop.id).into_owned())
-        });
-        stop.unwrap_or_else(|| "<stop id>".to_owned())
     }
 }
 

@@ -10,6 +10,7 @@ mod availability;
 mod badge;
 mod board;
 mod catalog;
+mod channels;
 mod delays;
 mod feed;
 mod files;

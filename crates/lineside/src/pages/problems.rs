@@ -8,18 +8,18 @@ use super::words;
 /// Problems of one kind that are listed one by one.
 const SHOWN_MAX: usize = 10;
 
-/// What is wrong with the data, if any came yet.
+/// The rows and values that were left out, if any data came yet.
 pub(super) fn card(problems: &Problems, has_data: bool) -> Markup {
     html! {
         section.card #problems aria-labelledby="problems-title" {
             div.card-head {
-                h2 #problems-title { "Problems" }
-                span.soft.small { (words::count(problems.total(), "problem", "problems")) " in the data served" }
+                h2 #problems-title { "What could not be read" }
+                @if !problems.is_empty() { span.soft.small { (words::count(problems.total(), "time", "times")) " in the data served" } }
             }
             @if !has_data {
                 p.card-body.soft { "Nothing has come yet that could be read." }
             } @else if problems.is_empty() {
-                p.card-body.soft { "Everything in this feed could be read." }
+                p.card-body.soft { "All of it could be read. Whether it is right is another question: the report says." }
             } @else {
                 ul.problem-list {
                     @for (file, code, count) in problems.counts() {

@@ -4,6 +4,7 @@ use lineside_formats::Format;
 use lineside_ingest::FeedState;
 
 use crate::http::Parameters;
+use crate::reports::Verdict;
 
 /// The most characters of a question that are looked at.
 const QUESTION_CHARS_MAX: usize = 100;
@@ -16,6 +17,8 @@ pub(super) struct Query {
     pub(super) theme: Option<String>,
     pub(super) publisher: Option<String>,
     pub(super) state: Option<FeedState>,
+    /// What the latest report comes to.
+    pub(super) report: Option<Verdict>,
     /// Counted from 1.
     pub(super) page: usize,
 }
@@ -30,18 +33,20 @@ impl Query {
             theme: text("theme"),
             publisher: text("publisher"),
             state: parameters.one("state").and_then(FeedState::parse),
+            report: parameters.one("report").and_then(Verdict::parse),
             page: parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1).max(1),
         }
     }
 
     /// Whether anything narrows the list.
     pub(super) fn narrows(&self) -> bool {
-        let Self { words, format, theme, publisher, state, page: _ } = self;
+        let Self { words, format, theme, publisher, state, report, page: _ } = self;
         !words.is_empty()
             || format.is_some()
             || theme.is_some()
             || publisher.is_some()
             || state.is_some()
+            || report.is_some()
     }
 
     /// The address of a page of the same question.
@@ -53,6 +58,7 @@ impl Query {
             ("theme", self.theme.as_deref()),
             ("publisher", self.publisher.as_deref()),
             ("state", self.state.map(FeedState::as_str)),
+            ("report", self.report.map(Verdict::as_str)),
         ];
         for (name, value) in said {
             if let Some(value) = value {
@@ -75,10 +81,11 @@ mod tests {
 
     #[test]
     fn a_question_survives_its_address() {
-        let text = "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&page=3";
+        let text =
+            "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&report=errors&page=3";
         let query = Query::read(&Parameters::parse(text));
         assert_eq!(query.words, "gare de l'Est");
-        assert_eq!(query.state, Some(FeedState::Late));
+        assert_eq!((query.state, query.report), (Some(FeedState::Late), Some(Verdict::Errors)));
         let address = query.address(query.page);
         let again = Query::read(&Parameters::parse(address.trim_start_matches("/?")));
         assert_eq!(again, query);
@@ -86,7 +93,8 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_not_said() {
-        let query = Query::read(&Parameters::parse("q=++&format=pdf&state=good&page=-1"));
+        let query =
+            Query::read(&Parameters::parse("q=++&format=pdf&state=good&report=bad&page=-1"));
         assert!(!query.narrows());
         assert_eq!(query.address(query.page), "/");
     }

@@ -13,6 +13,7 @@ mod realtime;
 mod reckoning;
 mod record;
 mod report;
+mod verdict;
 mod watch;
 
 use std::collections::HashMap;
@@ -39,6 +40,7 @@ pub(crate) use self::changes::Changes;
 pub(crate) use self::realtime::{About, MessageFigures, Messages, Seen, tell};
 pub(crate) use self::record::Record;
 pub(crate) use self::report::{Brief, DATASET, Fault, Finding, Outcome, REALTIME, Report, Subject};
+pub(crate) use self::verdict::Verdict;
 pub(crate) use self::watch::watch;
 
 /// The first segment of these channels' names.
@@ -64,6 +66,11 @@ impl FeedReports {
     /// The one that stands for the feed.
     pub(crate) fn main(&self) -> Option<&Arc<Report>> {
         self.all().next()
+    }
+
+    /// What the one that stands for the feed comes to.
+    pub(crate) fn brief(&self) -> Option<Brief> {
+        self.main().map(|report| Brief::of(report))
     }
 
     fn slot(&mut self, subject: &Subject) -> &mut Option<Arc<Report>> {

@@ -15,7 +15,7 @@ use crate::check::{self, Place, Point, Reread};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ReportCounts)]
 pub(crate) struct Brief {
-    /// `whole`, `unreadable`, or `unfinished`: we gave up, which says nothing of the data.
+    /// `whole`; `cut_short`, of messages: there may be more; `unreadable`; or `unfinished`: we gave up, which says nothing of the data.
     pub(crate) outcome: String,
     pub(crate) errors: u64,
     pub(crate) warnings: u64,
@@ -35,6 +35,16 @@ impl Brief {
             infos: report.count(Severity::Info),
             faults: report.faults.len() as u64,
         }
+    }
+
+    /// Whether it says something of the data: we did not give up.
+    pub(crate) fn is_word(&self) -> bool {
+        self.outcome != "unfinished"
+    }
+
+    /// Whether there cannot be more than it counts.
+    pub(crate) fn is_all(&self) -> bool {
+        self.is_word() && self.outcome != "cut_short" && self.faults == 0
     }
 }
 

@@ -42,7 +42,8 @@ impl House {
         let house = Self { folder: tempfile::tempdir().unwrap(), producer };
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
-             [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n{keys}",
+             [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n\
+             [[feed]]\nid = \"notes\"\nurl = \"lineside.toml\"\nformat = \"raw\"\n{keys}",
             house.producer.url("/city.zip")
         );
         std::fs::write(house.config(), config).unwrap();
@@ -131,6 +132,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
 
     shown(&server.url, &first, &second).await;
     listed(&server.url, &second).await;
+    in_the_catalog(&server.url, &second).await;
     until("the hook is told", async || !findings(&hook).is_empty()).await;
     let told = &findings(&hook)[0];
     assert_eq!(told["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
@@ -177,6 +179,56 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     assert_eq!(header(&badge, "content-type"), "image/svg+xml");
     let badge = badge.text().await.unwrap();
     assert!(badge.contains("aria-label=\"gtfs: 1 error\""), "{badge}");
+}
+
+/// What the lists of feeds say of their reports.
+async fn in_the_catalog(server: &str, second: &Value) {
+    let feeds = get_json(&format!("{server}/api/v1/feeds")).await;
+    let of = |id: &str| {
+        let items = feeds["items"].as_array().unwrap();
+        items.iter().find(|item| item["id"] == id).unwrap()["report"].clone()
+    };
+    let counts = of("city")["counts"].clone();
+    assert_eq!(
+        (&counts["errors"], &counts["warnings"]),
+        (&second["lineside"]["errors"], &second["lineside"]["warnings"])
+    );
+    assert_eq!(of("city")["subject"], "dataset");
+    assert_eq!(of("notes"), Value::Null, "what was not looked at is no feed without errors");
+    let one = get_json(&format!("{server}/api/v1/feeds/city")).await;
+    assert_eq!(one["report"]["counts"], counts);
+    for (verdict, found) in [
+        ("errors", vec!["city"]),
+        ("warnings", vec![]),
+        ("none", vec![]),
+        ("unknown", vec!["notes"]),
+    ] {
+        let list = get_json(&format!("{server}/api/v1/feeds?report={verdict}")).await;
+        let items = list["items"].as_array().unwrap().iter();
+        let ids: Vec<&str> = items.map(|item| item["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, found, "{verdict}");
+        let page = text(&format!("{server}/?report={verdict}")).await;
+        assert_eq!(
+            page.contains("href=\"/feeds/city#report-dataset\">1 error, "),
+            verdict == "errors"
+        );
+    }
+    assert_problem(
+        400,
+        "bad_parameter",
+        problem(&format!("{server}/api/v1/feeds?report=bad")).await,
+    );
+    let page = text(&format!("{server}/")).await;
+    assert!(page.contains("<a href=\"/?report=errors\">1</a> has errors in its report."), "{page}");
+    let page = text(&format!("{server}/feeds/city")).await;
+    for part in [
+        "Report: <a href=\"#report-dataset\">1 error, ",
+        "channel=report/city",
+        "href=\"/feeds/city/report.svg\"",
+        "What could not be read",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }
 
 /// What the list of versions says of their reports.

@@ -151,7 +151,7 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
         held.apply(&stream.next().await.unwrap().data);
     }
     let page = text(&format!("{}/feeds/buses", server.url)).await;
-    for part in ["What is wrong with the messages", "Since when", "E003", "&lt;b&gt;none"] {
+    for part in ["Report on the messages", "Since when", "E003", "&lt;b&gt;none"] {
         assert!(page.contains(part), "{part}: {page}");
     }
     let metrics = text(&format!("{}/metrics", server.url)).await;

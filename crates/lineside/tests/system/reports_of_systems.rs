@@ -105,7 +105,7 @@ async fn a_systems_files_are_held_against_the_rules_and_each_other_as_they_come(
     assert_eq!(found["summary"]["isSystem"], true);
     let page = get(&format!("{}/feeds/bikes", server.url)).await.text().await.unwrap();
     for part in [
-        "What is wrong with the system",
+        "Report on the system",
         "Its files were looked at together",
         "&lt;b&gt;S9",
         "report-map\"><svg",

@@ -22,6 +22,7 @@ use crate::http::found;
 use crate::http::parameters::Parameters;
 use crate::http::reply::{Representation, Wants};
 use crate::http::times::rfc3339;
+use crate::reports::{Brief, Verdict};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(one))
@@ -59,13 +60,28 @@ pub(super) struct FeedItem {
     next_poll: Option<String>,
     /// Records, trips of a schedule, or files of a system, that are served.
     entities: u64,
-    /// Complaints about the data that are served.
+    /// Rows and values of the data that could not be read.
     problems: u64,
+    /// What the rules say of it; null as long as nothing was looked at.
+    report: Option<FeedReport>,
     /// Where to read it.
     links: BTreeMap<&'static str, String>,
 }
 
-/// A feed with what was found wrong in its data.
+/// The latest report on a feed, in short.
+#[derive(Debug, Serialize, ToSchema)]
+struct FeedReport {
+    /// `dataset`, a version of a schedule, or `realtime`.
+    subject: &'static str,
+    /// When it was looked, RFC 3339.
+    at: Option<String>,
+    /// What it comes to.
+    counts: Brief,
+    /// All of it.
+    url: String,
+}
+
+/// A feed with what could not be read of its data.
 #[derive(Debug, Serialize, ToSchema)]
 struct FeedDetail {
     #[serde(flatten)]
@@ -150,6 +166,7 @@ struct ProblemSample {
         ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
         ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
         ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `failing`, `empty` or `unknown`"),
+        ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none` of both, or `unknown`: not looked at, or not to the end"),
         ("limit" = Option<usize>, Query, description = "Items per page, at most 500; 50 if not said"),
         ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
     ),
@@ -165,13 +182,13 @@ async fn list(
 ) -> Result<Response, Refusal> {
     let page = Page::of(&parameters)?;
     let filter = Filter::of(&app, &parameters)?;
-    let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.fits(feed));
+    let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.fits(&app, feed));
     let items = feeds.map(|feed| item(&app, &feed, &base));
     let list = page.cut(items, &link);
     Ok(of_the_moment(Representation::json(&list), &app).reply(&wants, &app).await)
 }
 
-/// One feed, with what was found wrong in its data
+/// One feed, with what could not be read of its data
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}", tag = "catalog",
     params(("id" = String, Path, description = "The feed's id")),
@@ -201,6 +218,7 @@ struct Filter<'a> {
     found: Option<HashSet<String>>,
     format: Option<Format>,
     state: Option<FeedState>,
+    report: Option<Verdict>,
     theme: Option<&'a str>,
     publisher: Option<&'a str>,
 }
@@ -213,25 +231,44 @@ impl<'a> Filter<'a> {
         });
         let formats = Format::ALL.map(|format| (format.as_str(), format));
         let states = FeedState::ALL.map(|state| (state.as_str(), state));
+        let verdicts = Verdict::ALL.map(|verdict| (verdict.as_str(), verdict));
         Ok(Self {
             found,
             format: parameters.choice("format", formats)?,
             state: parameters.choice("state", states)?,
+            report: parameters.choice("report", verdicts)?,
             theme: parameters.one("theme"),
             publisher: parameters.one("publisher"),
         })
     }
 
-    fn fits(&self, feed: &Feed) -> bool {
+    fn fits(&self, app: &App, feed: &Feed) -> bool {
         let config = feed.config();
         let status = feed.status();
         let format = feed.format();
         self.found.as_ref().is_none_or(|found| found.contains(config.id.as_str()))
             && (self.format.is_none() || self.format == format)
             && self.state.is_none_or(|state| state == status.state)
+            && self.report.is_none_or(|verdict| verdict == verdict_on(app, feed))
             && (self.theme.is_none() || self.theme == config.theme.as_deref())
             && (self.publisher.is_none() || self.publisher == config.publisher.as_deref())
     }
+}
+
+fn verdict_on(app: &App, feed: &Feed) -> Verdict {
+    let reports = app.reports().of(feed.id().as_str());
+    Verdict::of(reports.and_then(|reports| reports.brief()).as_ref())
+}
+
+fn report(app: &App, feed: &Feed, base: &str) -> Option<FeedReport> {
+    let reports = app.reports().of(feed.id().as_str())?;
+    let report = reports.main()?;
+    Some(FeedReport {
+        subject: report.subject.word(),
+        at: rfc3339(report.at),
+        counts: Brief::of(report),
+        url: format!("{base}/api/v1/feeds/{}/report", feed.id()),
+    })
 }
 
 fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
@@ -255,6 +292,7 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         next_poll: at(status.next_poll),
         entities: status.entities,
         problems: feed.problems_with_parts().total(),
+        report: report(app, feed, base),
         links: links(app, feed, format, base),
     }
 }

@@ -10,6 +10,7 @@ use crate::pages::words;
 pub(super) enum Column {
     Name,
     State,
+    Report,
     Next,
     Took,
     In,
@@ -22,9 +23,10 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Name,
         Self::State,
+        Self::Report,
         Self::Next,
         Self::Took,
         Self::In,
@@ -37,7 +39,8 @@ impl Column {
     ];
 
     /// All but the first two.
-    pub(super) const FIGURES: [Self; 9] = [
+    pub(super) const FIGURES: [Self; 10] = [
+        Self::Report,
         Self::Next,
         Self::Took,
         Self::In,
@@ -58,6 +61,7 @@ impl Column {
         match self {
             Self::Name => "name",
             Self::State => "state",
+            Self::Report => "report",
             Self::Next => "next",
             Self::Took => "took",
             Self::In => "in",
@@ -79,6 +83,7 @@ impl Column {
         match self {
             Self::Name => "Feed",
             Self::State => "State",
+            Self::Report => "Report",
             Self::Next => "Next poll",
             Self::Took => "Fetch",
             Self::In => "In",
@@ -96,6 +101,7 @@ impl Column {
         match self {
             Self::Name => "By name",
             Self::State => "By how much is wrong",
+            Self::Report => "Errors and warnings of its latest report",
             Self::Next => "When its source is asked next",
             Self::Took => {
                 "How long its source took for the last fetches: half of them, and 99 of 100"
@@ -116,6 +122,12 @@ impl Column {
         match self {
             Self::Name => feed.name.clone().unwrap_or_else(|| feed.id.to_string()),
             Self::State => feed.state.as_str().to_owned(),
+            Self::Report => match &feed.report {
+                Some(it) if it.is_word() => {
+                    format!("{} · {}", words::number(it.errors), words::number(it.warnings))
+                }
+                _ => nothing(),
+            },
             Self::Next => match feed.next_poll.map(|at| at.since(now).as_secs()) {
                 Some(0) => "now".to_owned(),
                 Some(seconds) => format!("in {}", words::duration(seconds as f64)),
@@ -148,6 +160,10 @@ impl Column {
             // Names are texts, and compared as such.
             Self::Name => 0.0,
             Self::State => wrong(feed.state),
+            Self::Report => match &feed.report {
+                Some(it) if it.is_word() => it.errors as f64 * ERROR_WARNINGS + it.warnings as f64,
+                _ => -1.0,
+            },
             Self::Next => feed.next_poll.map_or(f64::INFINITY, |at| at.0 as f64),
             Self::Took => feed.fetches.took.map_or(-1.0, |took| took.p99),
             Self::In => feed.fetches.bytes as f64,
@@ -163,6 +179,9 @@ impl Column {
         }
     }
 }
+
+/// Warnings that weigh as much as an error: more than any report has.
+const ERROR_WARNINGS: f64 = 1e9;
 
 /// How much is wrong with a feed in this state.
 fn wrong(state: FeedState) -> f64 {

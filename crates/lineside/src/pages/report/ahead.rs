@@ -9,18 +9,18 @@ use crate::reports::Ahead;
 /// The card on a feed's page that stands where its first report will.
 pub(in crate::pages) fn card(ahead: Ahead) -> Markup {
     let (title, said) = match ahead {
-        Ahead::Version(standing) => ("What is wrong with the schedule", of_version(standing)),
+        Ahead::Version(standing) => ("Report on the schedule", of_version(standing)),
         Ahead::Message => (
-            "What is wrong with the messages",
+            "Report on the messages",
             "No message has been looked at yet. The first one that comes is.".to_owned(),
         ),
         Ahead::Schedule => (
-            "What is wrong with the messages",
+            "Report on the messages",
             "Messages are looked at as soon as their schedule is there and prepared for that."
                 .to_owned(),
         ),
         Ahead::System => (
-            "What is wrong with the system",
+            "Report on the system",
             "Its files are looked at together as soon as each of them was asked for.".to_owned(),
         ),
     };
@@ -62,7 +62,7 @@ mod tests {
         assert!(version(Standing::Runs).contains("being looked at for the first time"));
         assert!(version(Standing::Waits(0)).contains("is the next"));
         assert!(version(Standing::Waits(1)).contains("behind 1 other feed."));
-        assert!(said(Ahead::Message).contains("What is wrong with the messages"));
+        assert!(said(Ahead::Message).contains("Report on the messages"));
         assert!(said(Ahead::Schedule).contains("as soon as their schedule"));
     }
 }

@@ -107,9 +107,9 @@ fn groups(report: &Report, around: &[Point], examples: usize) -> Markup {
 
 fn title_of(report: &Report) -> &'static str {
     match report.subject {
-        Subject::Dataset { .. } => "What is wrong with the schedule",
-        Subject::Realtime { .. } if report.is_of_system() => "What is wrong with the system",
-        Subject::Realtime { .. } => "What is wrong with the messages",
+        Subject::Dataset { .. } => "Report on the schedule",
+        Subject::Realtime { .. } if report.is_of_system() => "Report on the system",
+        Subject::Realtime { .. } => "Report on the messages",
     }
 }
 

@@ -4,6 +4,7 @@ mod ahead;
 mod around;
 mod beside;
 mod body;
+mod brief;
 mod changes;
 mod messages;
 
@@ -30,6 +31,7 @@ use crate::validators;
 pub(super) use self::ahead::card as card_ahead;
 pub(super) use self::around::around;
 pub(super) use self::body::{card, of_visitor};
+pub(super) use self::brief::in_brief;
 
 /// The style sheet of these parts.
 pub(super) const STYLE: &str = "report.css";

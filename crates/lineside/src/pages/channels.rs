@@ -1,0 +1,68 @@
+//! The channels of a feed, on its page.
+
+use lineside_formats::Format;
+use lineside_formats::gtfs::Timetable;
+use lineside_hub::encode_segment;
+use maud::{Markup, html};
+
+/// A channel: what it tells, its name, and whether a part of that is to be filled in.
+type Channel = (&'static str, String, bool);
+
+/// The card with what can be subscribed to.
+pub(super) fn card(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Markup {
+    html! {
+        section.card aria-labelledby="channels-title" {
+            h2 #channels-title { "Channels" }
+            ul.links.card-body {
+                @for (what, channel, is_example) in names(id, format, timetable) {
+                    li {
+                        span.soft.small { (what) }
+                        @if is_example { span.mono { (channel) } }
+                        @else { a.mono href=(format!("/api/v1/state?channel={channel}")) { (channel) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn names(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Vec<Channel> {
+    let mut names = vec![("Every change", format!("feed/{id}"), false)];
+    if !matches!(format, Some(Format::Raw) | None) {
+        names.push(("What the rules say of it", format!("report/{id}"), false));
+    }
+    match format {
+        Some(Format::Gtfs | Format::Netex) => names.extend([
+            (
+                "One line with its vehicles",
+                format!("route/{id}/{}", example_route(timetable)),
+                true,
+            ),
+            ("The departures of a stop", format!("stop/{id}/{}", example_stop(timetable)), true),
+        ]),
+        Some(Format::GtfsRt | Format::Siri) => names.extend([
+            ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
+            ("One trip", format!("trip/{id}/<trip id>"), true),
+            ("Alerts", format!("alerts/{id}"), false),
+            ("Vehicles on a piece of the map", AREA.to_owned(), true),
+        ]),
+        Some(Format::Gbfs) => names.extend([
+            ("One station", format!("station/{id}/<station id>"), true),
+            ("Stations and vehicles on a piece of the map", AREA.to_owned(), true),
+        ]),
+        Some(Format::Raw) | None => {}
+    }
+    names
+}
+
+const AREA: &str = "area/<geohash of 4 to 6 characters>";
+
+fn example_route(timetable: Option<&Timetable>) -> String {
+    let route = timetable.and_then(|timetable| timetable.routes().next());
+    route.map_or_else(|| "<route id>".to_owned(), |it| encode_segment(it.id).into_owned())
+}
+
+fn example_stop(timetable: Option<&Timetable>) -> String {
+    let stop = timetable.and_then(|timetable| timetable.stops().next());
+    stop.map_or_else(|| "<stop id>".to_owned(), |it| encode_segment(it.id).into_owned())
+}
