@@ -9,10 +9,11 @@ use lineside_store::Version;
 use maud::{Markup, html};
 
 use super::layout::{self, Page, Section};
+use super::report::in_brief;
 use super::words;
 use crate::app::App;
 use crate::http::{Parameters, Refusal, limits, read_reports, read_versions};
-use crate::reports::{Brief, Briefs};
+use crate::reports::Briefs;
 
 /// Versions on one page.
 const SHOWN: usize = 50;
@@ -96,13 +97,12 @@ impl Shown<'_> {
             div.scroll {
                 table.list-table.stacked role="table" {
                     thead role="rowgroup" { tr role="row" {
-                        th scope="col" role="columnheader" { "First seen" }
-                        th scope="col" role="columnheader" { "Last seen" }
+                        th scope="col" role="columnheader" { "Seen" }
+                        th scope="col" role="columnheader" { "Report" }
                         th scope="col" role="columnheader" { "Good for" }
                         th scope="col" role="columnheader" { "Publisher's version" }
                         th scope="col" role="columnheader" { "Lines, stops, trips" }
                         th scope="col" role="columnheader" { "Bytes" }
-                        th scope="col" role="columnheader" { "Report" }
                     } }
                     tbody role="rowgroup" { @for version in versions.iter().take(SHOWN) { (self.row(version)) } }
                 }
@@ -128,10 +128,17 @@ impl Shown<'_> {
         let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "not said".to_owned());
         html! {
             tr role="row" {
-                td.nowrap role="cell" data-label="First seen" { (words::time_at(version.first_seen, &self.zone)) }
-                td.nowrap role="cell" data-label="Last seen" {
-                    (words::time_at(version.last_seen, &self.zone))
+                td.nowrap role="cell" data-label="Seen" {
+                    span { "from " (words::time_at(version.first_seen, &self.zone)) }
+                    br;
+                    span { "to " (words::time_at(version.last_seen, &self.zone)) }
                     @if version.is_current { br; strong { "served now" } }
+                }
+                td.nowrap role="cell" data-label="Report" {
+                    @match self.reports.get(&hash) {
+                        Some(brief) => a href=(format!("/feeds/{}/versions/{hash}/report", self.id())) { (brief.as_ref().map_or_else(|| "Report".to_owned(), in_brief)) },
+                        None => span.soft { "none" },
+                    }
                 }
                 td.numeric.nowrap role="cell" data-label="Good for" { (day(&facts.valid_from)) " to" br; (day(&facts.valid_until)) }
                 td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("not said")) }
@@ -140,12 +147,6 @@ impl Shown<'_> {
                     a href=(format!("/feeds/{}/versions/{hash}.zip", self.id())) download { (words::bytes(version.size)) }
                     br;
                     span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
-                }
-                td role="cell" data-label="Report" {
-                    @match self.reports.get(&hash) {
-                        Some(brief) => a href=(format!("/feeds/{}/versions/{hash}/report", self.id())) { (said(brief.as_ref())) },
-                        None => span.soft { "none" },
-                    }
                 }
             }
         }
@@ -161,21 +162,5 @@ impl Shown<'_> {
                 }
             }
         }
-    }
-}
-
-/// What a report comes to, in a few words.
-fn said(brief: Option<&Brief>) -> String {
-    let Some(brief) = brief else { return "Report".to_owned() };
-    match (brief.outcome.as_str(), brief.errors, brief.warnings) {
-        ("unfinished", ..) => "not looked at to the end".to_owned(),
-        ("unreadable", ..) => "unreadable".to_owned(),
-        (_, 0, 0) if brief.faults > 0 => "not looked at to the end".to_owned(),
-        (_, 0, 0) => "no errors, no warnings".to_owned(),
-        (_, errors, warnings) => format!(
-            "{}, {}",
-            words::count(errors, "error", "errors"),
-            words::count(warnings, "warning", "warnings")
-        ),
     }
 }
