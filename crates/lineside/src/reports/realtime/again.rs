@@ -43,9 +43,9 @@ impl Look {
 }
 
 impl Place {
-    /// Whether the source has said for a while that its message is the same.
+    /// Whether the source has said for a while that its message is the same. While another is looked at it is not.
     pub(super) fn is_the_same_for_long(&self, status: &FeedStatus) -> bool {
-        self.look.lock().is_the_same_for_long(status)
+        self.look.try_lock().is_some_and(|look| look.is_the_same_for_long(status))
     }
 
     /// Judges how old a message is by now that was looked at before, at `looked`; all else stays as it was found. If another one

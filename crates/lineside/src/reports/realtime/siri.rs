@@ -69,6 +69,11 @@ impl Gathered {
         self.page_since = (part == SiriPart::Page).then(Stopwatch::start);
     }
 
+    /// Whether it is to be judged by now.
+    fn is_due_now(&self) -> bool {
+        self.is_due(self.since.elapsed(), self.page_since.map(|since| since.elapsed()))
+    }
+
     /// Whether it is to be judged, if it has been gathered for `gathered` and `page` has passed since the last page.
     fn is_due(&self, gathered: Duration, page: Option<Duration>) -> bool {
         match page {
@@ -90,21 +95,20 @@ impl Gathered {
 }
 
 impl Place {
-    /// Whether something waits, or was gathered for long enough.
+    /// Whether something waits, or was gathered for long enough. What is added to right now is asked about later: nobody here
+    /// waits for rules.
     pub(super) fn has_something_due(&self) -> bool {
-        self.waiting.lock().is_some() || self.is_gathered()
-    }
-
-    fn is_gathered(&self) -> bool {
-        let gathered = self.gathered.lock();
-        let since_page = |it: &Gathered| it.page_since.map(|since| since.elapsed());
-        gathered.as_ref().is_some_and(|it| it.is_due(it.since.elapsed(), since_page(it)))
+        self.waiting.lock().is_some() || self.is_of_gathered(Gathered::is_due_now)
     }
 
     /// Whether a message waits for its schedule to be prepared.
     pub(super) fn waits_for_schedule(&self) -> bool {
-        let gathered = self.gathered.lock();
-        self.waiting.lock().is_some() || gathered.as_ref().is_some_and(|it| it.is_complete)
+        self.waiting.lock().is_some() || self.is_of_gathered(|it| it.is_complete)
+    }
+
+    fn is_of_gathered(&self, is_so: impl Fn(&Gathered) -> bool) -> bool {
+        let gathered = self.gathered.try_lock();
+        gathered.is_some_and(|gathered| gathered.as_ref().is_some_and(is_so))
     }
 }
 
@@ -137,7 +141,8 @@ impl Messages {
 
     /// Judges what was gathered for long enough.
     pub(super) fn judge_gathered(&self, feed: &Feed, place: &Place) {
-        if place.is_gathered() {
+        let is_due = place.gathered.lock().as_ref().is_some_and(Gathered::is_due_now);
+        if is_due {
             self.judge(feed, place, &Stopwatch::start());
         }
     }
@@ -179,6 +184,8 @@ fn come_to(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, usize)> 
 
 #[cfg(test)]
 mod tests {
+    use lineside_ingest::FeedStatus;
+
     use super::*;
 
     const AT: UnixMillis = UnixMillis(1_795_262_400_000);
@@ -208,6 +215,17 @@ mod tests {
         check(&[Page, Page], 600, Some(15), true);
         assert!(gathered(&[Page]).page_since.is_some());
         assert!(gathered(&[Page, Whole]).page_since.is_none());
+    }
+
+    #[test]
+    fn who_asks_does_not_wait_for_a_look() {
+        let place = Place::default();
+        *place.gathered.lock() = Some(gathered(&[SiriPart::Whole]));
+        assert!(place.has_something_due() && place.waits_for_schedule());
+        let (gathering, looking) = (place.gathered.lock(), place.look.lock());
+        assert!(!place.has_something_due() && !place.waits_for_schedule());
+        assert!(!place.is_the_same_for_long(&FeedStatus::default()));
+        drop((gathering, looking));
     }
 
     #[test]

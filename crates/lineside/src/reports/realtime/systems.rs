@@ -3,7 +3,6 @@
 //! The files of a system come at times of their own, and what one names is in another. So they are looked at together, one system
 //! after the other, and after a pause that leaves most of a core to others. Nobody's poll waits for it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -16,7 +15,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::before::Before;
 use super::{Found, Latest, Messages};
-use crate::app::App;
 use crate::patience::Stopwatch;
 
 /// How long a system is left alone between two looks at least,
@@ -157,17 +155,6 @@ impl Messages {
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(found.is_cut_short), Ordering::Relaxed);
         place.look.lock().put(Latest::of(found, now, took, (None, MatchRate::default())));
-    }
-
-    /// Looks at one where that blocks nobody.
-    pub(super) async fn look_at_system_aside(self: &Arc<Self>, app: &App, feed: &Arc<Feed>) {
-        let (messages, feed, now) = (Arc::clone(self), Arc::clone(feed), app.now());
-        let shutdown = app.shutdown().clone();
-        let look = tokio::task::spawn_blocking(move || {
-            messages.look_at_system(&feed, now, &|| shutdown.is_draining());
-        });
-        // What breaks off is no report.
-        let _: Result<(), _> = look.await;
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::FeedId;
+use lineside_ingest::{Feed, FeedId};
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use super::super::report::{Fault, Finding, Outcome, Report, Subject};
 use super::super::{REALTIME, kept};
@@ -32,8 +33,13 @@ struct Told {
 /// Tells of what was found in messages, until the server stops.
 pub(crate) async fn tell(app: App) {
     let mut told: HashMap<FeedId, Told> = HashMap::new();
+    // A look at a system may take minutes: nobody else's report waits for that.
+    let mut systems: Option<JoinHandle<()>> = None;
     loop {
         let is_ending = app.shutdown().is_draining();
+        if !is_ending && systems.as_ref().is_none_or(JoinHandle::is_finished) {
+            systems = Some(look_at_systems(&app));
+        }
         look_at_all(&app, &mut told, is_ending).await;
         if is_ending {
             return;
@@ -45,6 +51,19 @@ pub(crate) async fn tell(app: App) {
     }
 }
 
+/// Looks at GBFS systems, one after the other, where that blocks nobody.
+fn look_at_systems(app: &App) -> JoinHandle<()> {
+    let app = app.clone();
+    tokio::task::spawn_blocking(move || {
+        let is_ending = || app.shutdown().is_draining();
+        let is_system = |feed: &&Arc<Feed>| feed.format() == Some(Format::Gbfs);
+        for feed in app.ingest().feeds().iter().filter(is_system) {
+            app.reports().messages().look_at_system(feed, app.now(), &is_ending);
+        }
+    })
+}
+
+/// Makes reports of what is new. At the end nothing more is looked at.
 async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: bool) {
     let messages = app.reports().messages();
     let is_there = |id: &FeedId| app.ingest().feed(id.as_str()).is_some();
@@ -57,11 +76,14 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             Some(Format::Gbfs) => true,
             _ => continue,
         };
-        if is_system {
-            messages.look_at_system_aside(app, feed).await;
-        }
         let place = messages.place(feed.id());
-        if place.has_something_due() || place.is_the_same_for_long(&feed.status()) {
+        let is_due = || place.has_something_due() || place.is_the_same_for_long(&feed.status());
+        if app.shutdown().is_draining() {
+            // What is known by now is told in a round that looks at nothing.
+            if !is_ending {
+                return;
+            }
+        } else if is_due() {
             let (messages, feed, at) = (Arc::clone(messages), Arc::clone(feed), app.now());
             let again = move || messages.look_again(&feed, &messages.place(feed.id()), at);
             // What breaks off is no report.
