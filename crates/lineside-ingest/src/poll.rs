@@ -100,6 +100,8 @@ pub(crate) struct Poller {
     inboxes: Inboxes,
     /// Who looks at messages as they pass.
     inspector: Option<Arc<dyn Inspector>>,
+    /// Whether what is held is a message that an earlier process left, at which nobody has looked since.
+    is_unseen: bool,
     /// Of a file of a system, whom it tells what the file says.
     told: Option<Told>,
     /// How long the last body is good, by its own word.
@@ -176,6 +178,7 @@ impl Poller {
             deliveries,
             inboxes: shared.inboxes.clone(),
             inspector: shared.inspector.clone(),
+            is_unseen: false,
             told: None,
             body_ttl: None,
             feed,
@@ -324,6 +327,7 @@ impl Poller {
                 self.status.count(outcome);
                 self.judge().await;
                 self.ledger.ended(asked, outcome, &self.feed, &self.status);
+                self.inspect_kept(outcome).await;
             }
             Err(failure) => {
                 self.siri_failed();

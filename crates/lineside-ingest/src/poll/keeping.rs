@@ -93,6 +93,7 @@ impl Poller {
         }
         let Some(head) = restored.map(|it| it.head) else { return };
         self.keeper.is_saved(head.hash);
+        self.is_unseen = snapshot.format == Format::GtfsRt;
         if !self.expired && self.feed.config().converter.is_none() {
             self.fetcher.remember(&head.validators);
         }

@@ -30,6 +30,19 @@ impl Poller {
         self.inspector.is_some() && self.queue.is_some()
     }
 
+    /// Has the message looked at that an earlier process left, once its source has said that it still holds: what is known of
+    /// messages went with that process.
+    pub(super) async fn inspect_kept(&mut self, outcome: &str) {
+        let is_confirmed = matches!(outcome, "same" | "not_modified");
+        if !self.is_unseen || !(is_confirmed || outcome == "new") {
+            return;
+        }
+        self.is_unseen = false;
+        let kept = self.feed.snapshot().filter(|_| is_confirmed);
+        let passing = kept.map(|snapshot| Passing::GtfsRt(snapshot.bytes.clone()));
+        self.inspect(passing, self.clock.wall()).await;
+    }
+
     /// Has a message looked at that readers have already.
     pub(super) async fn inspect(&self, passing: Option<Passing>, now: UnixMillis) {
         let (Some(passing), Some(inspector)) = (passing, self.inspector.clone()) else { return };

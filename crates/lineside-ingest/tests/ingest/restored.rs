@@ -1,16 +1,20 @@
 //! A start with the last good bytes of an earlier process, which crashed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_ingest::{
-    FeedConfig, FeedState, Ingest, MemorySnapshots, SnapshotKey, Snapshots as _,
+    Feed, FeedConfig, FeedState, Ingest, Inspector, MemorySnapshots, Options, Passed, SnapshotKey,
+    Snapshots as _,
 };
-use lineside_sync::{Clock, RealClock};
+use lineside_sync::{Clock, RealClock, UnixMillis};
 
 use crate::{
-    running::{body, config, start_with, until, zip},
+    running::{body, config, options, start_with, until, zip},
     support::*,
     upstream::{Answer, Upstream, http},
 };
@@ -64,6 +68,41 @@ async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
         assert!(!feed.status().is_restored);
     }
     assert!(cars.requests()[n_asked].contains("if-none-match: \"v\""), "the first poll asks so");
+    ingest.shut_down().await;
+}
+
+/// Notes what passes.
+#[derive(Debug, Default)]
+struct Seen(Mutex<Vec<Bytes>>);
+
+impl Inspector for Seen {
+    fn look(&self, _: &Arc<Feed>, passed: Passed<'_>, _: UnixMillis) {
+        let Passed::GtfsRt(bytes) = passed else { return };
+        self.0.lock().unwrap().push(bytes.clone());
+    }
+}
+
+#[tokio::test]
+async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirmed_it() {
+    let (kept, next) = (body(48.87), body(48.88));
+    let conditional = |bytes: &[u8]| http("200 OK", &["etag: \"v\""], bytes);
+    let cars = Upstream::start(Answer::Conditional("\"v\"", conditional(&kept))).await;
+    let feeds = vec![config("vehicles", &cars.url("/vp.pb"))];
+    let snapshots = left_by(&feeds).await;
+    cars.set(Answer::HangUp);
+    let seen = Arc::new(Seen::default());
+    let inspector = Some(Arc::clone(&seen) as _);
+    let ingest = Ingest::start(Options { snapshots, inspector, ..options(feeds) });
+    let held = ingest.feed("vehicles").unwrap();
+    until("a poll failed", || held.status().failures > 0).await;
+    assert!(seen.0.lock().unwrap().is_empty(), "nobody knows whether it still holds");
+    cars.set(Answer::Conditional("\"v\"", conditional(&kept)));
+    let n_asked = cars.requests().len();
+    until("it was confirmed again and again", || cars.requests().len() > n_asked + 5).await;
+    assert_eq!(*seen.0.lock().unwrap(), [Bytes::from(kept.clone())]);
+    cars.set(Answer::Bytes(http("200 OK", &[], &next)));
+    until("the next one passes", || seen.0.lock().unwrap().len() > 1).await;
+    assert_eq!(*seen.0.lock().unwrap(), [Bytes::from(kept), Bytes::from(next)]);
     ingest.shut_down().await;
 }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use lineside::{Config, Start};
+use lineside_sync::{Clock as _, RealClock, ScaledClock};
 use serde_json::{Value, json};
 
 use crate::reports::until_report;
@@ -24,38 +26,59 @@ struct Buses {
     is_bad: Arc<AtomicBool>,
     /// Whether the message was made long ago.
     is_old: Arc<AtomicBool>,
+    /// Whether the message names nothing.
+    is_empty: Arc<AtomicBool>,
+}
+
+/// A message about one trip, or about nothing without one.
+fn message(number: u64, trip: Option<&str>, made: u64) -> String {
+    let update = |trip: &str| {
+        json!({
+            "id": number.to_string(),
+            "trip_update": {
+                "trip": {"trip_id": trip, "schedule_relationship": "SCHEDULED"},
+                "vehicle": {"id": "bus"},
+                "timestamp": made,
+                "stop_time_update": [{
+                    "stop_sequence": 1, "stop_id": "S", "departure": {"delay": 60},
+                    "schedule_relationship": "SCHEDULED"
+                }]
+            }
+        })
+    };
+    let updates: Vec<Value> = trip.into_iter().map(update).collect();
+    let header = json!({
+        "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": made
+    });
+    json!({"header": header, "entity": updates}).to_string()
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
 impl Buses {
     async fn new() -> Self {
         let is_bad = Arc::new(AtomicBool::new(false));
         let is_old = Arc::new(AtomicBool::new(false));
+        let is_empty = Arc::new(AtomicBool::new(false));
         let (is_asked_bad, is_asked_old) = (Arc::clone(&is_bad), Arc::clone(&is_old));
+        let is_asked_empty = Arc::clone(&is_empty);
         let number = AtomicU64::new(0);
         let producer = Producer::answering(move |_| {
             let trip = if is_asked_bad.load(Ordering::Relaxed) { "<b>none</b>" } else { "trip" };
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
-            let now = if is_asked_old.load(Ordering::Relaxed) { now - 600 } else { now };
-            let message = json!({
-                "header": {
-                    "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": now
-                },
-                "entity": [{
-                    "id": number.fetch_add(1, Ordering::Relaxed).to_string(),
-                    "trip_update": {
-                        "trip": {"trip_id": trip, "schedule_relationship": "SCHEDULED"},
-                        "vehicle": {"id": "bus"},
-                        "timestamp": now,
-                        "stop_time_update": [{
-                            "stop_sequence": 1, "stop_id": "S", "departure": {"delay": 60},
-                            "schedule_relationship": "SCHEDULED"
-                        }]
-                    }
-                }]
-            });
-            Reply::ok(&message.to_string())
+            let trip = Some(trip).filter(|_| !is_asked_empty.load(Ordering::Relaxed));
+            let made = now() - if is_asked_old.load(Ordering::Relaxed) { 600 } else { 0 };
+            Reply::ok(&message(number.fetch_add(1, Ordering::Relaxed), trip, made))
         });
-        Self { producer: producer.await, is_bad, is_old }
+        Self { producer: producer.await, is_bad, is_old, is_empty }
+    }
+
+    /// One that always answers with the message of this moment.
+    async fn frozen() -> Self {
+        let buses = Self::new().await;
+        buses.producer.set(Reply::ok(&message(1, Some("trip"), now())).into());
+        buses
     }
 }
 
@@ -184,8 +207,8 @@ async fn where_vehicles_are_that_cannot_be_there_is_shown() {
         });
         Reply::ok(&message.to_string())
     });
-    let [is_bad, is_old] = [(); 2].map(|()| Arc::default());
-    let buses = Buses { producer: producer.await, is_bad, is_old };
+    let [is_bad, is_old, is_empty] = [(); 3].map(|()| Arc::default());
+    let buses = Buses { producer: producer.await, is_bad, is_old, is_empty };
     let house = House::new(&buses, "");
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
@@ -193,6 +216,68 @@ async fn where_vehicles_are_that_cannot_be_there_is_shown() {
     let page = text(&format!("{}/feeds/buses", server.url)).await;
     assert!(page.contains("report-map\"><svg"), "{page}");
     assert!(page.contains("<title>vehicle stray</title>"), "{page}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_message_that_stays_the_same_is_looked_at_after_a_restart_too() {
+    let buses = Buses::frozen().await;
+    let house = House::new(&buses, "");
+    let mut before = None;
+    for _ in 0..3 {
+        let server = house.start().await;
+        let url = format!("{}/api/v1/feeds/buses/report", server.url);
+        let is_new = |found: &Value| before.as_ref().is_none_or(|it| looked_at(found) > *it);
+        let found = until_report(&url, is_new).await;
+        assert_eq!(looked_at(&found), before.unwrap_or_default() + 1, "{found}");
+        before = Some(looked_at(&found));
+        server.stop("-TERM");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_stays_the_same_grows_old() {
+    let buses = Buses::frozen().await;
+    let house = House::new(&buses, "");
+    let text = std::fs::read_to_string(house.config()).unwrap();
+    let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
+    let config = Config::parse(&house.config(), &text);
+    // Half a minute passes within a second.
+    let clock = Arc::new(ScaledClock::new(RealClock::new().wall(), 40.0));
+    let start = Start { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
+    let server = lineside::start(start).await.unwrap();
+    let url = format!("http://{}/api/v1/feeds/buses/report", server.address());
+    let old = until_report(&url, |found| count(found, "W008") == 1).await;
+    until_report(&url, |found| looked_at(found) > looked_at(&old)).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_feed_of_trips_that_names_none_any_more_is_told_and_its_badge_says_so() {
+    let buses = Buses::new().await;
+    let house = House::new(&buses, "");
+    // One that always runs.
+    let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+                 trip,00:00:00,00:00:00,S,1\ntrip,48:00:00,48:00:00,T,2\n";
+    std::fs::write(house.folder.path().join("city/stop_times.txt"), times).unwrap();
+    buses.is_empty.store(true, Ordering::Relaxed);
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let silent = until_report(&url, |found| looked_at(found) > 1).await;
+    assert_eq!(count(&silent, "agency_without_trips"), 0, "it may be one of alerts");
+    buses.is_empty.store(false, Ordering::Relaxed);
+    until_report(&url, |found| found["summary"]["namedTrips"] == 1).await;
+    buses.is_empty.store(true, Ordering::Relaxed);
+    until_report(&url, |found| count(found, "agency_without_trips") == 1).await;
+    let badge = format!("{}/feeds/buses/report.svg", server.url);
+    until("the badge says so", async || text(&badge).await.contains(">empty<")).await;
+    server.stop("-TERM");
+
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let before = until_report(&url, |found| looked_at(found) > 0).await;
+    let after = until_report(&url, |found| looked_at(found) > looked_at(&before) + 2).await;
+    assert_eq!(count(&after, "agency_without_trips"), 1, "{after}");
     server.stop("-TERM");
 }
 

@@ -16,7 +16,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
-use lineside_ingest::Feed;
+use lineside_ingest::{Feed, FeedState};
 use lineside_validate::Severity;
 use maud::html;
 
@@ -101,9 +101,9 @@ async fn picture(
 fn drawn(feed: &Feed, report: Option<&Arc<Report>>) -> String {
     let label = feed.format().map_or("data", |format| format.as_str());
     let report = report.map(|report| &**report);
-    let is_old = feed.format().is_some_and(Format::is_real_time)
-        && (feed.status().state.is_trouble() || report.is_some_and(is_old));
-    let (said, ground) = said(report, is_old);
+    let is_real_time = feed.format().is_some_and(Format::is_real_time);
+    let doubt = report.filter(|_| is_real_time).and_then(|it| doubt(feed.status().state, it));
+    let (said, ground) = said(report, doubt);
     let title = format!("{}: {said}", feed.config().display_name());
     badge::drawn(label, &said, &title, ground).into_string()
 }
@@ -113,8 +113,17 @@ fn is_old(report: &Report) -> bool {
     report.findings.iter().any(|finding| finding.code == "W008")
 }
 
-/// What the badge says, and on which ground. What is old is called so unless it is worse.
-fn said(report: Option<&Report>, is_old: bool) -> (String, &'static str) {
+/// Why what a feed of real time gives says nothing of now, if it does not, however well it is made.
+fn doubt(state: FeedState, report: &Report) -> Option<&'static str> {
+    match state {
+        FeedState::Empty => Some("empty"),
+        state if state.is_trouble() || is_old(report) => Some("out of date"),
+        _ => None,
+    }
+}
+
+/// What the badge says, and on which ground. What says nothing of now is called so unless it is worse.
+fn said(report: Option<&Report>, doubt: Option<&str>) -> (String, &'static str) {
     let Some(report) = report.filter(|report| report.is_word()) else {
         return ("unknown".to_owned(), badge::UNKNOWN);
     };
@@ -123,8 +132,10 @@ fn said(report: Option<&Report>, is_old: bool) -> (String, &'static str) {
     }
     // Rules that did not look to the end may have more to say, and nothing good is known.
     let is_all = report.is_whole() && report.faults.is_empty();
+    if let Some(doubt) = doubt.filter(|_| report.count(Severity::Error) == 0) {
+        return (doubt.to_owned(), badge::UNKNOWN);
+    }
     match (report.count(Severity::Error), report.count(Severity::Warning)) {
-        (0, _) if is_old => ("out of date".to_owned(), badge::UNKNOWN),
         (0, _) if !is_all => ("unknown".to_owned(), badge::UNKNOWN),
         (errors, _) if !is_all => {
             (format!("{} or more", words::count(errors, "error", "errors")), badge::BAD)
@@ -144,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_badge_says_how_many_errors_there_are_and_never_more_than_is_known() {
-        let text = |report: Option<&Report>| said(report, false).0;
+        let text = |report: Option<&Report>| said(report, None).0;
         let report = |found: &[_]| test_report("a", found);
         assert_eq!(text(None), "unknown");
         assert_eq!(text(Some(&report(&[]))), "valid");
@@ -165,9 +176,12 @@ mod tests {
             assert_eq!(text(Some(&broken(report(found)))), said, "with a fault of ours {found:?}");
         }
         let frozen = report(&[("W008", Severity::Warning, 1)]);
-        assert!(is_old(&frozen) && !is_old(&errors));
-        assert_eq!(said(Some(&frozen), true).0, "out of date");
-        assert_eq!(said(Some(&errors), true).0, "1 error");
+        let doubted = |state, report: &Report| said(Some(report), doubt(state, report)).0;
+        assert_eq!(doubted(FeedState::Ok, &frozen), "out of date");
+        assert_eq!(doubted(FeedState::Late, &report(&[])), "out of date");
+        assert_eq!(doubted(FeedState::Empty, &report(&[])), "empty");
+        assert_eq!(doubted(FeedState::Empty, &errors), "1 error");
+        assert_eq!(doubted(FeedState::Ok, &errors), "1 error");
         let ours = Report { outcome: Outcome::Unfinished { words: String::new() }, ..errors };
         assert_eq!(text(Some(&ours)), "unknown", "what we gave up says nothing of the data");
     }

@@ -10,7 +10,6 @@ use lineside_validate::Notices;
 use lineside_validate::rules::gtfs_rt::{OF_AGE, Subject, Timetable, validate_age};
 
 use super::{Latest, Look, Messages, Place, SAMPLES};
-use crate::patience::Stopwatch;
 
 /// How long after one look the age is asked again, at least.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
@@ -18,14 +17,19 @@ const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// What was known of the source when the age of its message was judged last.
 #[derive(Debug)]
 pub(super) struct Judged {
-    since: Stopwatch,
+    at: UnixMillis,
     /// How often it had said that nothing is new.
     confirmed: u64,
 }
 
 impl Judged {
-    pub(super) fn now(status: &FeedStatus) -> Judged {
-        Judged { since: Stopwatch::start(), confirmed: confirmed(status) }
+    pub(super) fn at(at: UnixMillis, status: &FeedStatus) -> Judged {
+        Judged { at, confirmed: confirmed(status) }
+    }
+
+    /// Whether that is long ago, or the clock was set back since.
+    fn is_long_ago(&self, now: UnixMillis) -> bool {
+        now.since(self.at).max(self.at.since(now)) >= AGAIN_AFTER
     }
 }
 
@@ -36,16 +40,16 @@ fn confirmed(status: &FeedStatus) -> u64 {
 }
 
 impl Look {
-    fn is_the_same_for_long(&self, status: &FeedStatus) -> bool {
-        let is_long = |it: &Judged| it.since.elapsed() >= AGAIN_AFTER;
-        self.judged.as_ref().is_some_and(|it| is_long(it) && confirmed(status) > it.confirmed)
+    fn is_the_same_for_long(&self, status: &FeedStatus, now: UnixMillis) -> bool {
+        let judged = self.judged.as_ref();
+        judged.is_some_and(|it| it.is_long_ago(now) && confirmed(status) > it.confirmed)
     }
 }
 
 impl Place {
     /// Whether the source has said for a while that its message is the same. While another is looked at it is not.
-    pub(super) fn is_the_same_for_long(&self, status: &FeedStatus) -> bool {
-        self.look.try_lock().is_some_and(|look| look.is_the_same_for_long(status))
+    pub(super) fn is_the_same_for_long(&self, status: &FeedStatus, now: UnixMillis) -> bool {
+        self.look.try_lock().is_some_and(|look| look.is_the_same_for_long(status, now))
     }
 
     /// Judges how old a message is by now that was looked at before, at `looked`; all else stays as it was found. If another one
@@ -83,10 +87,10 @@ impl Messages {
         let status = feed.status();
         let looked = {
             let mut look = place.look.lock();
-            if !look.is_the_same_for_long(&status) {
+            if !look.is_the_same_for_long(&status, at) {
                 return;
             }
-            look.judged = Some(Judged::now(&status));
+            look.judged = Some(Judged::at(at, &status));
             look.latest.as_ref().map(|latest| latest.at)
         };
         let network = feed.network();
@@ -104,12 +108,22 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::civil::Date;
+    use lineside_formats::Format;
     use lineside_formats::gtfs_rt::{Limits, decode_json};
+    use lineside_hub::HubConfig;
     use lineside_validate::Context;
     use lineside_validate::gtfs::TextSource;
 
+    use lineside_ingest::{
+        FeedConfig, FeedId, Inboxes, Ingest, Location, MemoryArchive, MemorySnapshots, Options,
+        Secret,
+    };
+    use lineside_sync::SimulatedClock;
+
     use super::super::{Asked, Found, Schedule, Scope};
     use super::*;
+    use crate::config::Validation;
+    use crate::patience::{Stopwatch, pause};
 
     const MADE: i64 = 1_767_250_000;
 
@@ -170,6 +184,75 @@ mod tests {
         assert!(!stands("E026"), "it was found in one message only");
     }
 
+    /// Lets the clock go on until it is so; the limit only ends a test that fails.
+    async fn until(clock: &SimulatedClock, is_so: impl Fn() -> bool) {
+        let patience = Stopwatch::start();
+        while !is_so() {
+            assert!(patience.elapsed() < Duration::from_secs(30), "it never came");
+            clock.advance(Duration::from_millis(20));
+            pause(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Polls one message, which lies in a file, on and on.
+    fn ingest(
+        text: &str,
+        folder: &tempfile::TempDir,
+        clock: &SimulatedClock,
+        messages: &Arc<Messages>,
+    ) -> Arc<Ingest> {
+        let file = folder.path().join("buses.json");
+        std::fs::write(&file, text).unwrap();
+        let place = Location::parse(file.to_str().unwrap()).unwrap();
+        let feed = FeedConfig {
+            format: Some(Format::GtfsRt),
+            poll: Some(Duration::from_secs(1)),
+            ..FeedConfig::new(FeedId::new("buses").unwrap(), place)
+        };
+        Ingest::start(Options {
+            feeds: vec![feed],
+            clock: Arc::new(clock.clone()),
+            seed: 7,
+            hub: HubConfig::default(),
+            client_name: String::new(),
+            archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
+            snapshots: Arc::new(MemorySnapshots::default()),
+            beside: None,
+            inboxes: Inboxes {
+                address: None,
+                subscriber: "lineside-1".into(),
+                keys: Arc::new(|| Secret::new("key")),
+            },
+            inspector: Some(Arc::clone(messages) as _),
+        })
+    }
+
+    #[tokio::test]
+    async fn what_is_the_same_for_long_is_asked_again_every_half_a_minute() {
+        let text = r#"{"header": {"gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET",
+            "timestamp": 1767250000}, "entity": []}"#;
+        let (folder, clock) =
+            (tempfile::tempdir().unwrap(), SimulatedClock::new(UnixMillis(MADE * 1_000)));
+        let limits = Validation { message_time: Duration::from_secs(60), ..Validation::default() };
+        let messages = Arc::new(Messages { limits, ..Messages::default() });
+        let ingest = ingest(text, &folder, &clock, &messages);
+        let feed = ingest.feed("buses").unwrap();
+        let place = messages.place(feed.id());
+        let judged = || place.look.lock().judged.as_ref().map(|judged| judged.at);
+        until(&clock, || judged().is_some() && confirmed(&feed.status()) > 0).await;
+        let (first, n_looks) = (judged().unwrap(), || place.look.lock().presence.messages);
+        let is_old = || place.look.lock().latest.as_ref().unwrap().notices.get("W008").is_some();
+        // Later than all that is asked for below.
+        clock.advance(Duration::from_secs(200));
+        for (seconds, looks) in [(29, 1), (30, 2), (59, 2), (60, 3)] {
+            let n_confirmed = confirmed(&feed.status());
+            until(&clock, || confirmed(&feed.status()) > n_confirmed).await;
+            messages.look_again(&feed, &place, first + Duration::from_secs(seconds));
+            assert_eq!((n_looks(), is_old()), (looks, looks > 1), "after {seconds} s");
+        }
+        ingest.shut_down().await;
+    }
+
     #[test]
     fn only_what_its_source_has_confirmed_is_asked_again() {
         let said = |outcomes: &[(&str, u64)]| FeedStatus {
@@ -178,10 +261,13 @@ mod tests {
         };
         assert_eq!(confirmed(&said(&[("new", 7), ("http_500", 3)])), 0);
         assert_eq!(confirmed(&said(&[("same", 2), ("new", 7), ("not_modified", 3)])), 5);
-        let place = Place::default();
-        let status = said(&[("same", 9)]);
-        assert!(!place.is_the_same_for_long(&status), "nothing was looked at");
-        place.look.lock().judged = Some(Judged::now(&said(&[("same", 8)])));
-        assert!(!place.is_the_same_for_long(&status), "that was just now");
+        let (place, at) = (Place::default(), UnixMillis(1_000_000));
+        let (status, later) = (said(&[("same", 9)]), at + AGAIN_AFTER);
+        assert!(!place.is_the_same_for_long(&status, later), "nothing was looked at");
+        place.look.lock().judged = Some(Judged::at(at, &said(&[("same", 8)])));
+        assert!(!place.is_the_same_for_long(&status, later - Duration::from_millis(1)));
+        assert!(place.is_the_same_for_long(&status, later));
+        assert!(place.is_the_same_for_long(&status, at - AGAIN_AFTER), "the clock was set back");
+        assert!(!place.is_the_same_for_long(&said(&[("same", 8), ("new", 1)]), later));
     }
 }

@@ -164,6 +164,8 @@ pub(crate) struct About {
     /// Trips that the last message names as the schedule's, and how many of them it has.
     pub(crate) named_trips: u64,
     pub(crate) matched_trips: u64,
+    /// When a message last named trips, in seconds since 1970 on the clock of the feed's data; 0 if none did.
+    pub(crate) trips_named_at: i64,
     /// Since when each code is there.
     pub(crate) presence: Presence,
 }
@@ -250,7 +252,7 @@ impl Messages {
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
         place.hold(Some(message).filter(|_| body.len() <= HELD_BYTES_MAX), feed, received);
-        place.look.lock().judged = Some(Judged::now(&feed.status()));
+        place.look.lock().judged = Some(Judged::at(at, &feed.status()));
     }
 
     /// Holds a message against the rules, and has earlier versions of the schedule read where it is not about the one in use.
@@ -377,10 +379,14 @@ impl Place {
         errors.extend(verdict.errors);
         is_cut_short |= verdict.is_cut_short;
         let lacks_schedule = !scope.has_schedule;
+        let names_trips = subject.names_trips();
         let trips = if lacks_schedule { MatchRate::default() } else { subject.trips_matched() };
         let found = Found { notices, errors, is_cut_short };
         let latest = Latest::of(found, at, watch.elapsed(), (schedule.name.clone(), trips));
         look.history.add(message, received);
+        if names_trips {
+            look.history.note_trips(received);
+        }
         // Not until this one is held.
         look.judged = None;
         look.put(Latest { lacks_schedule, ..latest });

@@ -224,7 +224,7 @@ mod tests {
         assert!(place.has_something_due() && place.waits_for_schedule());
         let (gathering, looking) = (place.gathered.lock(), place.look.lock());
         assert!(!place.has_something_due() && !place.waits_for_schedule());
-        assert!(!place.is_the_same_for_long(&FeedStatus::default()));
+        assert!(!place.is_the_same_for_long(&FeedStatus::default(), AT));
         drop((gathering, looking));
     }
 

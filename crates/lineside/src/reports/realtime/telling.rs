@@ -77,14 +77,15 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             _ => continue,
         };
         let place = messages.place(feed.id());
-        let is_due = || place.has_something_due() || place.is_the_same_for_long(&feed.status());
+        let at = app.now();
+        let is_due = || place.has_something_due() || place.is_the_same_for_long(&feed.status(), at);
         if app.shutdown().is_draining() {
             // What is known by now is told in a round that looks at nothing.
             if !is_ending {
                 return;
             }
         } else if is_due() {
-            let (messages, feed, at) = (Arc::clone(messages), Arc::clone(feed), app.now());
+            let (messages, feed) = (Arc::clone(messages), Arc::clone(feed));
             let again = move || messages.look_again(&feed, &messages.place(feed.id()), at);
             // What breaks off is no report.
             let _: Result<(), _> = tokio::task::spawn_blocking(again).await;
@@ -100,6 +101,7 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
                     let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
                     look.presence.go_on(about.presence, is_same);
                 }
+                look.history.note_trips(about.trips_named_at);
                 app.reports().put(app.hub(), Arc::new(earlier));
             }
             tell_of(app, (feed.id(), is_system), &mut look, last, is_ending);
@@ -146,6 +148,7 @@ fn report(feed: &FeedId, is_system: bool, look: &Look) -> Option<Report> {
         is_system,
         named_trips: latest.trips.named,
         matched_trips: latest.trips.matched,
+        trips_named_at: look.history.trips_named_at().unwrap_or_default(),
         presence: look.presence.clone(),
     };
     let news = look.presence.news().map(str::to_owned).collect();

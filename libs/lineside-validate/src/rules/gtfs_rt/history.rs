@@ -1,4 +1,4 @@
-//! What is known of a feed's earlier messages: when each was made and received.
+//! What is known of a feed's earlier messages: when each was made and received, and when one last named trips.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,12 @@ use super::time::timestamp;
 /// Messages that a feed's pace is told from.
 const MESSAGES_MAX: usize = 16;
 
-/// When the last messages of a feed were made and received, by which its pace is told. Keeps 16 of
-/// them.
+/// When the last messages of a feed were made and received, by which its pace is told, and whether it is one that names
+/// trips. Keeps 16 of them.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     messages: VecDeque<Made>,
+    trips_named_at: Option<i64>,
 }
 
 /// When a message was made, by its header, and when it was received, in seconds since 1970.
@@ -35,6 +36,16 @@ impl History {
             self.messages.pop_front();
         }
         self.messages.push_back(Made { header, received });
+    }
+
+    /// Takes down that a message received at `at`, in seconds since 1970, has [named trips](super::Subject::names_trips).
+    pub fn note_trips(&mut self, at: i64) {
+        self.trips_named_at = self.trips_named_at.max(Some(at));
+    }
+
+    /// When the last message that named trips was received, in seconds since 1970; none if there was none.
+    pub fn trips_named_at(&self) -> Option<i64> {
+        self.trips_named_at
     }
 
     /// The last message.

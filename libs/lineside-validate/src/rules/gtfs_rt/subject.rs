@@ -15,6 +15,9 @@ use super::{
     timetable::{Timetable, Trip},
 };
 
+/// Seconds after a message that named trips for which its feed is one of trips: also over the days on which nothing runs.
+const TRIPS_EXPECTED_FOR_S: i64 = 7 * 86_400;
+
 /// Another version of the schedule that is held.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'a> {
@@ -162,6 +165,24 @@ impl<'a> Subject<'a> {
             rate.matched += u64::from(run.trip.is_some());
         }
         rate
+    }
+
+    /// Whether it names trips: by an update, or by a vehicle on one that the schedule has. O(vehicles).
+    pub fn names_trips(&self) -> bool {
+        !self.updates.is_empty() || self.vehicles.iter().any(|it| it.trip.is_some())
+    }
+
+    /// Whether its feed is one that names trips: the message before did, or one of the last week. O(entities of that).
+    pub(super) fn is_of_trips(&self) -> bool {
+        let is_named = |entity: &FeedEntity| {
+            let trip = entity.vehicle.as_ref().and_then(|vehicle| vehicle.trip.as_ref());
+            entity.trip_update.is_some()
+                || trip.is_some_and(|trip| self.timetable.trip_of(trip).is_some())
+        };
+        let is_recent = |at: i64| self.now.saturating_sub(at) <= TRIPS_EXPECTED_FOR_S;
+        self.names_trips()
+            || self.previous.is_some_and(|before| before.entity.iter().any(is_named))
+            || self.history.and_then(History::trips_named_at).is_some_and(is_recent)
     }
 
     /// The trips that updates and vehicles name as the schedule's.

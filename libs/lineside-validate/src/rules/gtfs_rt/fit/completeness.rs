@@ -69,9 +69,8 @@ impl Tally {
 /// O(entities of all feeds + trips that run + trips / 64).
 fn check(subject: &Subject<'_>, out: &mut Notices) {
     let is_whole = subject.message.header.incrementality() == Incrementality::FullDataset;
-    let has_trips =
-        !subject.updates.is_empty() || subject.vehicles.iter().any(|it| it.trip.is_some());
-    if !is_whole || !has_trips {
+    // Of a feed that only ever tells of alerts no trip is expected.
+    if !is_whole || !subject.is_of_trips() {
         return;
     }
     let timetable = subject.timetable;
