@@ -14,7 +14,7 @@ use crate::watch::{Ended, Show, Style, follow};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Channels: feed/<feed>  vehicle/<feed>/<vehicle>  trip/<feed>/<trip>  alerts/<feed>\n          \
-    route/<feed>/<route>  stop/<feed>/<stop>  area/<geohash>  app/<anything>\n\
+    route/<feed>/<route>  stop/<feed>/<stop>  area/<geohash>  report/<feed>  app/<anything>\n\
     Example: lineside watch http://127.0.0.1:8080 feed/city-vehicles"
 )]
 pub(crate) struct Arguments {

@@ -52,6 +52,13 @@ impl Changes {
         Changes { version: before.subject.version().unwrap_or_default().to_owned(), codes }
     }
 
+    /// What messages have that they had not when they were told of before, and the other way round. Where that is nothing, it is what
+    /// was told then: that still holds.
+    pub(super) fn of_messages(before: &Report, now: &[Finding]) -> Option<Changes> {
+        let changes = Changes::between(before, now);
+        if changes.codes.is_empty() { before.changes.clone() } else { Some(changes) }
+    }
+
     /// The kinds of errors of which there are more now, or any at all.
     pub(crate) fn new_errors(&self) -> impl Iterator<Item = &Changed> {
         self.codes.iter().filter(|it| it.severity == Severity::Error && it.now > it.before)
@@ -75,5 +82,17 @@ mod tests {
         assert_eq!(changes.version, "a");
         let errors: Vec<_> = changes.new_errors().map(|it| it.code.as_str()).collect();
         assert_eq!(errors, ["new"]);
+    }
+
+    #[test]
+    fn what_changed_last_stays_told_until_something_else_does() {
+        let before = report("", &[("E003", Severity::Error, 1)]);
+        let mut now = report("", &[("E003", Severity::Error, 2)]);
+        now.changes = Changes::of_messages(&before, &now.findings);
+        assert_eq!(now.changes.as_ref().map(|it| it.codes.len()), Some(1));
+        assert_eq!(Changes::of_messages(&now, &now.findings), now.changes);
+        let gone = Changes::of_messages(&now, &[]).map(|it| it.codes);
+        let codes = gone.iter().flatten().map(|it| (it.before, it.now));
+        assert_eq!(codes.collect::<Vec<_>>(), [(2, 0)]);
     }
 }

@@ -4,7 +4,7 @@ use lineside_validate::Severity;
 use serde::Serialize;
 
 use super::changes::Changed;
-use super::report::{Outcome, Report, Subject};
+use super::report::{Finding, Outcome, Report, Subject, severity};
 use crate::http::rfc3339;
 
 /// A report in short.
@@ -30,12 +30,29 @@ pub(crate) struct Record<'a> {
     pub(crate) errors: u64,
     pub(crate) warnings: u64,
     pub(crate) infos: u64,
-    /// The version before; null for the first.
+    /// What was found, the worst first, then by code. There are no more than there are rules.
+    pub(crate) codes: Vec<CodeCount<'a>>,
+    /// The version before; null for the first, and of messages.
     pub(crate) previous: Option<&'a str>,
-    /// The codes of which there are more or less than in it.
+    /// The codes of which there are more or less than in it; of messages, than when it was told before that something had changed.
     pub(crate) changed: &'a [Changed],
     /// Where the report stays.
     pub(crate) url: String,
+}
+
+/// A code, and how often it was found.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct CodeCount<'a> {
+    code: &'a str,
+    #[serde(with = "severity")]
+    severity: Severity,
+    count: u64,
+}
+
+impl<'a> CodeCount<'a> {
+    fn of(finding: &'a Finding) -> Self {
+        Self { code: &finding.code, severity: finding.severity, count: finding.total }
+    }
 }
 
 impl<'a> Record<'a> {
@@ -59,7 +76,8 @@ impl<'a> Record<'a> {
             errors: report.count(Severity::Error),
             warnings: report.count(Severity::Warning),
             infos: report.count(Severity::Info),
-            previous: changes.map(|changes| changes.version.as_str()),
+            codes: report.findings.iter().map(CodeCount::of).collect(),
+            previous: changes.map(|it| it.version.as_str()).filter(|it| !it.is_empty()),
             changed: changes.map_or(&[], |changes| &changes.codes),
             url: report.address(),
         }

@@ -65,6 +65,9 @@ impl Show {
             let (mark, words) = describe(change);
             let color = if mark == "+" { GREEN } else { RED };
             _ = write!(out, "\n  {} {words}", self.paint(color, mark));
+            for line in codes_of(change) {
+                _ = write!(out, "\n      {line}");
+            }
         }
         out
     }
@@ -100,10 +103,55 @@ fn describe(change: &Value) -> (&'static str, String) {
         Some("trip_update") => joined(&record["lineside"]),
         Some("departure") => departure(record),
         Some("alert") => text(&record["header_text"]["translation"][0]["text"]),
+        Some("report") => report(record),
         Some("feed") => format!("{}, {}", text(&record["state"]), text(&record["reason"])),
         _ => String::new(),
     };
     ("+", format!("{kind} {id}: {words}").trim_end_matches([':', ' ']).to_owned())
+}
+
+/// What a report comes to.
+fn report(record: &Value) -> String {
+    let outcome = text(&record["outcome"]).replace('_', " ");
+    let mut out = if outcome == "whole" { String::new() } else { format!("{outcome}, ") };
+    for (n, (member, one)) in
+        [("errors", "error"), ("warnings", "warning"), ("infos", "note")].into_iter().enumerate()
+    {
+        let count = record[member].as_u64().unwrap_or_default();
+        let comma = if n == 0 { "" } else { ", " };
+        let plural = if count == 1 { "" } else { "s" };
+        _ = write!(out, "{comma}{count} {one}{plural}");
+    }
+    out
+}
+
+/// Of a report a line for each code, with what has become of it since.
+fn codes_of(change: &Value) -> Vec<String> {
+    let record = &change["record"];
+    let list = |member: &str| record[member].as_array().map(Vec::as_slice).unwrap_or_default();
+    if change["kind"] != "report" {
+        return Vec::new();
+    }
+    let line = |it: &Value, count: u64| {
+        format!("{:<7} {} {count}", text(&it["severity"]), text(&it["code"]))
+    };
+    let is_of = |it: &Value, other: &Value| {
+        it["code"] == other["code"] && it["severity"] == other["severity"]
+    };
+    let found = list("codes").iter().map(|it| {
+        let before = list("changed").iter().find(|changed| is_of(changed, it));
+        let before = before.map(|changed| changed["before"].as_u64().unwrap_or_default());
+        let line = line(it, it["count"].as_u64().unwrap_or_default());
+        match before {
+            Some(0) => format!("{line} (new)"),
+            Some(before) => format!("{line} (was {before})"),
+            None => line,
+        }
+    });
+    let gone = list("changed").iter().filter(|changed| changed["now"] == 0);
+    let gone = gone
+        .map(|it| format!("{} (was {})", line(it, 0), it["before"].as_u64().unwrap_or_default()));
+    found.chain(gone).collect()
 }
 
 fn vehicle(record: &Value) -> String {
@@ -188,6 +236,31 @@ mod tests {
             "07:30:00 feed/city  2 changes\n  \
              + vehicle t4: 4 to Harbour, 2 min late, next Old Town  at 59.91000, 10.75000\n  \
              - vehicle t9: gone",
+        );
+    }
+
+    #[test]
+    fn a_report_is_told_in_numbers_and_codes() {
+        let record = json!({
+            "subject": "realtime", "outcome": "cut_short", "errors": 3, "warnings": 1, "infos": 0,
+            "codes": [
+                { "code": "E003", "severity": "ERROR", "count": 3 },
+                { "code": "W008", "severity": "WARNING", "count": 1 }
+            ],
+            "changed": [
+                { "code": "E003", "severity": "ERROR", "before": 2, "now": 3 },
+                { "code": "W008", "severity": "WARNING", "before": 0, "now": 1 },
+                { "code": "W001", "severity": "WARNING", "before": 7, "now": 0 }
+            ]
+        });
+        let change = json!({ "op": "upsert", "feed": "city", "kind": "report", "id": "realtime", "record": record });
+        check(
+            &json!({ "at": 0, "changes": [change] }),
+            "00:00:00 feed/city  1 change\n  \
+             + report realtime: cut short, 3 errors, 1 warning, 0 notes\n      \
+             ERROR   E003 3 (was 2)\n      \
+             WARNING W008 1 (new)\n      \
+             WARNING W001 0 (was 7)",
         );
     }
 

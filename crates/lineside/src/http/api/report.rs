@@ -83,9 +83,11 @@ struct OursItem {
     errors: u64,
     warnings: u64,
     infos: u64,
-    /// The version that it was compared with; null for the first.
+    /// What was found, the worst first, then by code.
+    codes: Vec<CodeItem>,
+    /// The version that it was compared with; null for the first, and of real time.
     previous: Option<String>,
-    /// The codes of which there are more or less than there.
+    /// The codes of which there are more or less than there; of real time, than when it was told before that something had changed.
     changed: Vec<ChangedItem>,
     /// Rules of ours that broke off. They say nothing of the data.
     faults: Vec<FaultItem>,
@@ -93,6 +95,17 @@ struct OursItem {
     validators: Vec<OpinionItem<'static>>,
     /// Where the report stays.
     url: String,
+}
+
+/// A code, and how often it was found.
+#[derive(ToSchema)]
+#[schema(as = ReportCode)]
+#[expect(dead_code, reason = "it only describes")]
+struct CodeItem {
+    code: String,
+    /// `ERROR`, `WARNING` or `INFO`.
+    severity: String,
+    count: u64,
 }
 
 /// A code whose findings are more or less than they were.

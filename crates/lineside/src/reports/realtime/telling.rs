@@ -9,6 +9,7 @@ use lineside_ingest::{Feed, FeedId};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
+use super::super::changes::Changes;
 use super::super::report::{Fault, Finding, Outcome, Report, Subject};
 use super::super::{REALTIME, kept};
 use super::{About, Latest, Look};
@@ -100,8 +101,8 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
                 if let Ok(about) = serde_json::from_value::<About>(earlier.about.clone()) {
                     let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
                     look.presence.go_on(about.presence, is_same);
+                    look.history.note_trips(about.trips_named_at);
                 }
-                look.history.note_trips(about.trips_named_at);
                 app.reports().put(app.hub(), Arc::new(earlier));
             }
             tell_of(app, (feed.id(), is_system), &mut look, last, is_ending);
@@ -129,6 +130,8 @@ fn tell_of(
         return;
     }
     let Some(mut report) = report(feed, is_system, look) else { return };
+    let before = app.reports().of(feed.as_str()).and_then(|reports| reports.realtime.clone());
+    report.changes = before.and_then(|it| Changes::of_messages(&it, &report.findings));
     if is_urgent || is_due(told.kept, KEPT_EVERY) {
         told.kept = Some(Stopwatch::start());
         if let Some((store, row)) = app.store().zip(report.row()) {
