@@ -6,6 +6,7 @@
 mod bikes;
 mod codes;
 mod counted;
+mod fit;
 mod html;
 mod others;
 pub(crate) mod picture;
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use jiff::civil::Date;
 use lineside_formats::gtfs::Limits;
 use lineside_formats::{Format, sniff};
+use lineside_ingest::SiriIds;
 use lineside_validate::gtfs::{Source, ZipSource};
 use lineside_validate::report::{self, Run, Summary};
 use lineside_validate::rules::{SystemError, gtfs};
@@ -47,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) schedule: Option<Bytes>,
     /// The message before it, of the same feed.
     pub(crate) previous: Option<Bytes>,
+    /// How the ids of SIRI become the schedule's.
+    pub(crate) ids: SiriIds,
     /// The country of its telephone numbers (ISO 3166).
     pub(crate) country: Option<[u8; 2]>,
     /// How many threads work.
@@ -114,6 +118,10 @@ pub(crate) const SAMPLES_MAX: u32 = 1_000;
 /// Why something cannot be checked.
 const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
 
+/// Why something is held against nothing else.
+pub(crate) const NOT_REAL_TIME: &str =
+    "a schedule, and a message before it, belong to messages of GTFS-Realtime or SIRI";
+
 /// Why there is nothing to tell of a look that was stopped.
 const STOPPED: &str = "it was stopped before its end";
 
@@ -149,7 +157,7 @@ impl Checked {
                 "format": self.format.as_str(),
                 "dateForValidation": self.plan.today.to_string(),
                 "validationTimeSeconds": self.seconds,
-                "counts": self.counts.iter().map(|(kind, n)| ((*kind).to_owned(), json!(n)))
+                "counts": self.counts.iter().map(|(kind, n)| (kind.replace(' ', "_"), json!(n)))
                     .collect::<Map<String, Value>>(),
             }),
         }
@@ -212,15 +220,17 @@ pub(crate) fn check(
     elapsed: &dyn Fn() -> f64,
 ) -> Result<Checked, String> {
     let format = sniff(body);
-    if format != Some(Format::GtfsRt) && (plan.schedule.is_some() || plan.previous.is_some()) {
-        return Err("a schedule and a message before it belong to GTFS-Realtime only".to_owned());
+    let is_real_time = format.is_some_and(Format::is_real_time);
+    if !is_real_time && (plan.schedule.is_some() || plan.previous.is_some()) {
+        return Err(NOT_REAL_TIME.to_owned());
     }
+    let timed = |checked: Checked| Checked { seconds: elapsed(), ..checked };
     match format {
-        _ if plan.files.is_whole => bikes::check(body, plan, progress),
+        _ if plan.files.is_whole => bikes::check(body, plan, progress).map(timed),
         Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
         // A file of GBFS has no sign at its beginning by which it could be told from other JSON.
-        None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan, progress),
-        Some(format) => others::check(format, body, plan, progress),
+        None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan, progress).map(timed),
+        Some(format) => others::check(format, body, plan, progress).map(timed),
     }
 }
 
@@ -290,6 +300,7 @@ mod tests {
             now: 0,
             schedule: None,
             previous: None,
+            ids: SiriIds::Same,
             country: None,
             threads: 1,
             ignored: Vec::new(),
@@ -311,8 +322,9 @@ mod tests {
         let inputs = [(Format::Netex, netex), (Format::Siri, siri), (Format::Gbfs, gbfs)];
         for (format, text) in inputs {
             let (body, progress) = (Bytes::from(text), Progress::default());
-            let look = || check(&body, plan(), &progress, &|| 0.0);
+            let look = || check(&body, plan(), &progress, &|| 0.5);
             let looked = look().unwrap();
+            assert_eq!(looked.about()["validationTimeSeconds"], 0.5);
             assert_eq!(looked.format, format);
             assert!(!looked.findings.is_empty(), "{format:?} has something to tell");
             progress.stop();

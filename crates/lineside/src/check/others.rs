@@ -11,7 +11,7 @@ use lineside_validate::{Context, Notices, Severity, Stop};
 use serde_json::{Map, Value, json};
 
 use super::counted::{Stoppable, stopped};
-use super::{Checked, Finding, Plan, Point, Progress, STOPPED, codes, outline_of};
+use super::{Checked, Finding, Plan, Point, Progress, STOPPED, codes, fit, outline_of};
 
 pub(super) fn check(
     format: Format,
@@ -44,6 +44,11 @@ pub(super) fn check(
         errors = judge(body, &plan, &mut notices)?;
         found.extend(super::findings(&notices));
     }
+    if format == Format::Siri && fit::is_asked(&plan) {
+        let mut notices = Notices::new(plan.samples);
+        errors.extend(fit::judge(body, &plan, &mut notices)?);
+        found.extend(super::findings(&notices));
+    }
     let mut checked = Checked::new(format, plan, found);
     checked.counts = counts;
     if checked.plan.with_places {
@@ -72,7 +77,7 @@ fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemE
 }
 
 /// What is wrong with the schedule is not asked here.
-fn timetable(zip: &Bytes, context: &Context) -> Result<Timetable, Error> {
+pub(super) fn timetable(zip: &Bytes, context: &Context) -> Result<Timetable, Error> {
     let source = ZipSource::in_any_folder(zip, &Limits::default())?;
     Timetable::read(&source, context)
 }

@@ -11,15 +11,17 @@ use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 use lineside_formats::sniff;
-use lineside_ingest::Location;
+use lineside_ingest::{Location, SiriIds};
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
 use lineside_validate::gtfs::is_country;
 use lineside_validate::rules::{SystemError, gbfs};
 use serde::Deserialize;
 
-use super::{Failure, input, input::Reach, print, system};
-use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check, harmless, know};
+use super::{Failure, convert::ids_of, input, input::Reach, print, system};
+use crate::check::{
+    Checked, Files, NOT_REAL_TIME, Plan, Progress, SAMPLES_MAX, check, harmless, know,
+};
 use crate::convert::DISCOVERY;
 
 /// Largest input.
@@ -67,7 +69,7 @@ impl FailOn {
 /// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules, and rules over GBFS, SIRI and NeTEx
 ///
 /// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
-/// the same codes, and so is GTFS-Realtime, with --static by all rules. Of GBFS the gbfs.json, a folder or one file is looked at.
+/// the same codes, and so is GTFS-Realtime, with --static by all rules. SIRI is held against its schedule with it. Of GBFS the gbfs.json, a folder or one file is looked at.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read, or not looked at to the end.
@@ -76,6 +78,7 @@ Examples:
   lineside check gtfs.zip
   lineside check https://example.org/gtfs.zip --format json > report.json
   lineside check trips.pb --static gtfs.zip
+  lineside check siri.xml --static gtfs.zip --ids netex
   lineside check https://example.org/gbfs.json
   lineside check now/gbfs.json --previous before/gbfs.json
   lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report"
@@ -84,12 +87,15 @@ pub(crate) struct Arguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]
     input: String,
-    /// The GTFS that GTFS-Realtime belongs to: with it a message is held against all rules
+    /// The GTFS that GTFS-Realtime or SIRI belongs to: with it a message is held against all rules
     #[arg(long, value_name = "GTFS")]
     r#static: Option<String>,
     /// The message before it, of the same feed; or the GBFS system as it was some time before
     #[arg(long, value_name = "FILE")]
     previous: Option<String>,
+    /// How the ids of SIRI become the schedule's: same, prefix:TEXT, netex, or file:TABLE.csv
+    #[arg(long, value_name = "IDS")]
+    ids: Option<String>,
     /// Ask only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
     #[arg(long)]
     public_only: bool,
@@ -169,14 +175,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         .map_err(|error| Failure::Unfinished(format!("the clock of this machine: {error}")))?;
     let today = now.to_zoned(TimeZone::system()).date();
     let mut ignored = settings.ignore;
-    ignored.extend(arguments.ignore);
+    ignored.extend(arguments.ignore.iter().cloned());
     let mut plan = Plan {
-        input: arguments.name.unwrap_or_else(|| arguments.input.clone()),
+        input: arguments.name.clone().unwrap_or_else(|| arguments.input.clone()),
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
         schedule: read_given(arguments.r#static.as_deref(), reach).await?,
         previous: None,
+        ids: SiriIds::Same,
         country: arguments.country.or(of_file),
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
@@ -185,22 +192,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         with_places: arguments.output.is_some() || arguments.format == Format::Html,
         files: Files::default(),
     };
-    let (body, mut files) = given(&arguments.input, reach).await?;
-    if plan.schedule.is_some() && sniff(&body) != Some(lineside_formats::Format::GtfsRt) {
-        let reason = "a schedule and a message before it belong to GTFS-Realtime only";
-        return Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
-    }
-    if let Some(previous) = &arguments.previous {
-        if is_system(&body, &files) {
-            files.before = before(previous, reach).await?;
-        } else if sniff(&body) == Some(lineside_formats::Format::GtfsRt) {
-            plan.previous = Some(input::read(previous, INPUT_BYTES_MAX, reach).await?);
-        } else {
-            let reason = "--previous is for GTFS-Realtime and GBFS";
-            return Err(Failure::Usage(reason.to_owned()));
-        }
-    }
+    let (body, files) = given(&arguments.input, reach).await?;
     plan.files = files;
+    put_beside(&arguments, &body, &mut plan, reach).await?;
     let checked = look(body, plan, clock).await?;
     if let Some(folder) = &arguments.output {
         write_all(&checked, folder)?;
@@ -211,6 +205,36 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Format::Html => print::say(&checked.html()),
     };
     ended(fail_on.is_met(checked.worst()), &checked.errors)
+}
+
+/// Puts beside what is looked at what it is held against, if that is to the point.
+async fn put_beside(
+    arguments: &Arguments,
+    body: &Bytes,
+    plan: &mut Plan,
+    reach: Reach,
+) -> Result<(), Failure> {
+    let usage = |reason: &str| Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
+    let format = sniff(body);
+    let is_real_time = format.is_some_and(lineside_formats::Format::is_real_time);
+    if plan.schedule.is_some() && !is_real_time {
+        return usage(NOT_REAL_TIME);
+    }
+    if let Some(ids) = &arguments.ids {
+        if format != Some(lineside_formats::Format::Siri) {
+            return usage("--ids is for SIRI");
+        }
+        plan.ids = ids_of(ids)?;
+    }
+    let Some(previous) = &arguments.previous else { return Ok(()) };
+    if is_system(body, &plan.files) {
+        plan.files.before = before(previous, reach).await?;
+    } else if is_real_time {
+        plan.previous = Some(input::read(previous, INPUT_BYTES_MAX, reach).await?);
+    } else {
+        return usage("--previous is for GTFS-Realtime, SIRI and GBFS");
+    }
+    Ok(())
 }
 
 /// How the command ends, once all is told. What was not looked at to the end is not fine, whatever findings may be.

@@ -99,7 +99,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// How ids become the schedule's, in the words of a configuration; a table is named behind `file:`.
-fn ids_of(text: &str) -> Result<SiriIds, Failure> {
+pub(super) fn ids_of(text: &str) -> Result<SiriIds, Failure> {
     let Some(file) = text.strip_prefix("file:") else {
         let expected = "expected same, prefix:TEXT, netex or file:TABLE.csv";
         let usage = || Failure::Usage(format!("--ids {text}: {expected}"));

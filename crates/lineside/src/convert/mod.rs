@@ -20,6 +20,7 @@ use lineside_ingest::{MatchCount, SiriIds};
 use serde_json::{Value, json};
 
 pub(crate) use bikes::DISCOVERY;
+pub(crate) use realtime::{Schedule, comes_to};
 
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -197,6 +198,13 @@ pub(crate) enum Refusal {
 impl Refusal {
     fn of_schedule(error: Error) -> Refusal {
         Refusal::Schedule(error.to_string())
+    }
+
+    /// Why, in words.
+    fn words(self) -> String {
+        match self {
+            Refusal::NoWay(words) | Refusal::Unreadable(words) | Refusal::Schedule(words) => words,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
-    Format, Losses, Problems,
+    Error, Format, Losses, Problems,
     gtfs_rt::{
         self, RawEntity, Shallow,
         proto::{FeedEntity, FeedMessage},
@@ -20,7 +20,7 @@ use lineside_formats::{
 };
 use lineside_hub::Epoch;
 use lineside_ingest::{
-    Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, geojson, match_trips,
+    Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, exports, geojson, match_trips,
     siri::{Elements, Service, Wanted, losses_of, select},
     siri_to_gtfs_rt,
 };
@@ -36,6 +36,45 @@ static SCHEDULE: LazyLock<FeedId> =
 
 /// The version of SIRI that is written.
 const SIRI_VERSION: &str = "2.0";
+
+/// The schedule that messages of SIRI belong to.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule(Arc<Dataset>);
+
+impl Schedule {
+    /// Reads a GTFS zip.
+    ///
+    /// # Errors
+    /// The decoder's refusal.
+    pub(crate) fn read(zip: Bytes) -> Result<Schedule, Error> {
+        Dataset::load(SCHEDULE.clone(), zip, UnixMillis(0)).map(|it| Schedule(Arc::new(it)))
+    }
+
+    /// The zone of times that do not say theirs.
+    pub(crate) fn zone(schedule: Option<&Schedule>) -> TimeZone {
+        zone_of(schedule.map(|it| &*it.0))
+    }
+}
+
+/// What a message of SIRI comes to in a server that knows nothing else of its feed, as a message of GTFS-Realtime.
+///
+/// # Errors
+/// If the server would refuse it.
+pub(crate) fn comes_to(
+    message: &Message,
+    ids: &SiriIds,
+    schedule: Option<&Schedule>,
+) -> Result<FeedMessage, String> {
+    let zone = Schedule::zone(schedule);
+    let timetable = schedule.map(|it| &*it.0.timetable);
+    let (translated, ..) = siri_to_gtfs_rt(message, ids, timetable, &zone);
+    let state = state_of(&translated, schedule.map(|it| Arc::clone(&it.0)));
+    let (state, _) = state.map_err(Refusal::words)?;
+    let export = exports::gtfs_rt(&state, NAME.as_str(), exports::Part::All);
+    let bytes = export.map(|export| export.bytes).unwrap_or_default();
+    let decoded = gtfs_rt::decode(bytes, &gtfs_rt::Limits::default());
+    decoded.map(|(message, _)| message).map_err(|error| error.to_string())
+}
 
 /// A message as it was read.
 enum Read {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use lineside_ingest::{Feed, FeedId};
+use lineside_ingest::{Feed, FeedId, SiriIds};
 use lineside_store::BlobHash;
 use lineside_sync::UnixMillis;
 use lineside_sync::semaphore::OwnedPermit;
@@ -131,6 +131,7 @@ impl Task {
             now: moment.as_second(),
             schedule: None,
             previous: None,
+            ids: SiriIds::Same,
             country: limits.country,
             threads: 1,
             ignored: Vec::new(),
@@ -252,6 +253,7 @@ mod tests {
             now: 1_781_510_400,
             schedule: None,
             previous: None,
+            ids: SiriIds::Same,
             country: None,
             threads: 1,
             ignored: Vec::new(),

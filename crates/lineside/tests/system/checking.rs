@@ -259,7 +259,7 @@ fn real_time_is_told_by_what_cannot_be_read() {
     assert!(out.contains("E017") || out.contains("W008"), "{out}");
     let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--static", "gtfs.zip"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("belong to GTFS-Realtime only"), "{error}");
+    assert!(error.contains("belong to messages of GTFS-Realtime or SIRI"), "{error}");
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--previous", "now.json"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("--previous is for GTFS-Realtime and GBFS"), "{error}");
+    assert!(error.contains("--previous is for GTFS-Realtime, SIRI and GBFS"), "{error}");
 }
 
 #[test]

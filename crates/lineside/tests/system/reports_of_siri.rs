@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::reports::until_report;
 use crate::restarts::SCHEDULE;
 use crate::support::http::get;
-use crate::support::process::ServerProcess;
+use crate::support::process::{ServerProcess, lineside};
 use crate::support::producer::{Producer, Reply};
 use crate::support::until_ready;
 
@@ -94,6 +94,25 @@ async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_sch
         assert!(page.contains(part), "{part}: {page}");
     }
     server.stop("-TERM");
+
+    // The command says the same of the same message.
+    let file = folder.path().join("siri.xml");
+    std::fs::write(&file, vehicles(1, 300)).unwrap();
+    let arguments = ["check", file.to_str().unwrap(), "--format", "json"];
+    let said = |more: &[&str]| {
+        let done = lineside(&[&arguments[..], more].concat()).output().unwrap();
+        serde_json::from_slice::<Value>(&done.stdout).unwrap()
+    };
+    let alone = self::codes(&said(&[]));
+    assert!(alone.iter().all(|(code, _)| code != "low_match_rate"), "{alone:?}");
+    let beside = self::codes(&said(&["--static", schedule.to_str().unwrap()]));
+    for code in ["vehicle_without_ref", "low_match_rate", "stale_vehicle"] {
+        assert!(
+            codes.iter().any(|it| it.0 == code && beside.contains(it)),
+            "{code}: {beside:?}, {codes:?}"
+        );
+    }
+    assert!(!beside.iter().any(|(code, _)| is_of_reference(code)), "{beside:?}");
 }
 
 #[tokio::test]
