@@ -20,6 +20,8 @@ const LINGER_S = 60;
 const GATHER_MS = 2_000;
 /** How often it is asked how old the times are, in milliseconds: no message tells that one was told again. */
 const AGES_MS = 10_000;
+/** How soon that is asked of times of which it is not known, at most, in milliseconds: not by all boards at one moment. */
+const AGES_SOON_MS = 1_000;
 
 /** @type {{channel: string, departures: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], limit: number}} */
 const page = island("board-data");
@@ -37,8 +39,8 @@ const stale = new Set([...body.querySelectorAll(".is-stale")].map((row) => row.g
 /** When it leaves, as well as is known. @param {any} record */
 const leaves = (record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
 
-/** @param {Departure} departure @returns {HTMLElement} */
-function row({ id, record }) {
+/** @param {Departure} departure @param {number|null} said  when that was told, if it is known @returns {HTMLElement} */
+function row({ id, record }, said) {
   const { words, tone } = delayWords(record.status, record.delay);
   const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain", stale.has(record.source) && "is-stale"].filter(Boolean);
   const cell = (/** @type {string} */ tag, /** @type {any[]} */ ...children) => element(tag, { role: "cell" }, ...children);
@@ -52,7 +54,7 @@ function row({ id, record }) {
     cell("td.line", badge(record.route_short_name, record.route_color)),
     cell("td.to", record.headsign ?? ""),
     cell("td.platform", ...platform(record)),
-    cell("td.status", element(`span.delay.tone-${tone}`, {}, words), source(record.source, isLive)),
+    cell("td.status", element(`span.delay.tone-${tone}`, {}, words), source(record.source, isLive, said)),
     cell("td.due", tone === "cancelled" ? "" : dueWords(leaves(record) - clock.now() / 1000)),
   );
 }
@@ -70,12 +72,11 @@ function showTrust(feed, state) {
   for (const row of body.children) if (row.getAttribute("data-source") === feed) row.classList.toggle("is-stale", isStale);
 }
 
-/** Where a departure is known from, and how old that is. @param {string} feed @param {boolean} isLive */
-function source(feed, isLive) {
+/** Where a departure is known from, and how old that is. @param {string} feed @param {boolean} isLive @param {number|null} said */
+function source(feed, isLive, said) {
   if (!isLive) return element("span.source", {}, "timetable");
-  // A row is made when what it says has just been told.
-  const said = Math.floor(clock.now() / 1000);
-  return element("span.source", {}, `${feed} `, element("span.age", { "data-said": said }, ageWords(0)));
+  const age = said === null ? "" : ageWords(clock.now() / 1000 - said);
+  return element("span.source", {}, `${feed} `, element("span.age", { "data-said": said }, age));
 }
 
 /** Asks when each departure's times were told. */
@@ -91,24 +92,54 @@ async function askAges() {
   for (const row of body.children) {
     const scheduled = row.querySelector(".scheduled time")?.getAttribute("datetime") ?? "";
     const age = ages.get(key(row.getAttribute("data-trip"), scheduled)) ?? null;
-    if (age !== null) row.querySelector("[data-said]")?.setAttribute("data-said", String(now - age));
+    if (age !== null) row.querySelector(".age")?.setAttribute("data-said", String(now - age));
   }
+  tick();
 }
 
-/** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
-function show(departures, changed) {
+/** Asks how old the times are, of a board of some lines with its rows. Where the server is away the ages grow, and say so. */
+function lookAtTimes() {
+  if (page.lines.length === 0) askAges().catch(() => {});
+  else if (!document.hidden) ask();
+}
+
+/** The timer of the next look that nobody waits ten seconds for. @type {any} */
+let soon = null;
+
+function lookSoon() {
+  soon ??= setTimeout(() => {
+    soon = null;
+    lookAtTimes();
+  }, Math.random() * AGES_SOON_MS);
+}
+
+/**
+ * When what is shown of a departure was told. A change is told when it happens. A whole state says what has been so for as long as
+ * anybody knows, and so may a departure that only comes into sight.
+ * @param {Departure} departure @param {Element|undefined} before  its row @param {boolean} isWhole
+ */
+function saidOf({ record }, before, isWhole) {
+  if (before && !isWhole) return Math.floor(clock.now() / 1000);
+  const isSame = before?.getAttribute("data-source") === record.source;
+  const said = isSame ? before?.querySelector("[data-said]")?.getAttribute("data-said") : null;
+  return said ? Number(said) : null;
+}
+
+/** @param {Departure[]} departures @param {Set<string>} changed  ids to point out @param {boolean} isWhole  whether a whole state came */
+function show(departures, changed, isWhole) {
   const sorted = departures.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1)).slice(0, page.limit);
   const old = new Map([...body.children].map((each) => [each.getAttribute("data-id"), each]));
   const rows = sorted.map((departure) => {
     const before = old.get(departure.id);
     if (before && !changed.has(departure.id)) return before;
-    const made = row(departure);
+    const made = row(departure, saidOf(departure, before, isWhole));
     const delayOf = (/** @type {Element} */ of) => of.querySelector(".delay")?.textContent;
     if (!before && old.size > 0) made.classList.add("is-new");
     else if (before && delayOf(before) !== delayOf(made)) made.querySelector(".status")?.classList.add("has-changed");
     return made;
   });
   put(rows);
+  if (isWhole || body.querySelector(".age:not([data-said])")) lookSoon();
 }
 
 /** @param {Element[]} rows */
@@ -181,7 +212,7 @@ const events = new Events({
     if (!applied.shown) return;
     if (page.lines.length > 0) return ask();
     const changed = new Set(applied.upserts.filter(({ kind }) => kind === "departure").map(({ id }) => id));
-    show(events.store.list("departure"), changed);
+    show(events.store.list("departure"), changed, applied.replaced);
     tick();
   },
 });
@@ -189,4 +220,4 @@ const events = new Events({
 events.follow([page.channel]);
 keepAges(page.feeds, clock);
 setInterval(tick, TICK_MS);
-setInterval(() => askAges().catch(() => {}), AGES_MS); // the server is away: the ages grow, and say so
+setInterval(lookAtTimes, AGES_MS);
