@@ -13,6 +13,7 @@ pub(crate) mod picture;
 mod places;
 mod reread;
 mod text;
+mod values;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ pub(crate) use counted::Progress;
 pub(crate) use places::{Place, Point, outline_of};
 pub(crate) use reread::Reread;
 pub(crate) use text::harmless;
+pub(crate) use values::memory_of;
 
 /// How something is looked at.
 #[derive(Clone, Debug)]

@@ -7,17 +7,21 @@ use std::marker::PhantomData;
 use lineside_formats::Format;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 use lineside_validate::{Kind, Severity};
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::places::{OUTLINE_MAX, PLACES_MAX};
+use super::values::memory_of;
 use super::{Finding, Place, Point, codes};
 
 /// Kinds of findings that are read; the reference has about 180.
 const KINDS_MAX: usize = 1_000;
 /// Findings of each kind that are read.
 const SAMPLES_MAX: usize = 100;
+/// Bytes that the findings of a report take in memory at most; one with all that is read takes about half of it.
+const SAMPLES_MEMORY_MAX: u64 = 64 << 20;
 
 /// What such a report says.
 #[derive(Debug)]
@@ -41,20 +45,31 @@ pub(crate) struct Reread {
 }
 
 #[derive(Deserialize)]
-struct Report {
-    #[serde(default)]
-    summary: Value,
-    notices: First<Element, KINDS_MAX>,
+struct Report<'a> {
+    #[serde(default, borrow)]
+    summary: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notices: First<&'a RawValue, KINDS_MAX>,
     #[serde(default)]
     lineside: Ours,
 }
 
-/// One that others wrote otherwise takes nothing away from the rest.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Element {
-    Notice(Notice),
-    Other(IgnoredAny),
+/// What a report says of itself. What is no text is as if it were not there.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct About<'a> {
+    #[serde(borrow)]
+    gtfs_input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    format: Option<&'a RawValue>,
+    #[serde(borrow)]
+    validated_at: Option<&'a RawValue>,
+    #[serde(borrow)]
+    date_for_validation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    validator_version: Option<&'a RawValue>,
 }
 
 /// What the reference has no word for.
@@ -63,9 +78,40 @@ struct Ours {
     #[serde(default)]
     faults: First<Fault, KINDS_MAX>,
     #[serde(default)]
-    places: BTreeMap<String, First<Place, PLACES_MAX>>,
+    places: Placed,
     #[serde(default)]
     outline: First<Point, OUTLINE_MAX>,
+}
+
+/// Where findings of some codes are: of as many as are read, and the first of each.
+#[derive(Default)]
+struct Placed(BTreeMap<String, Vec<Place>>);
+
+impl<'de> Deserialize<'de> for Placed {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(OfCodes)
+    }
+}
+
+struct OfCodes;
+
+impl<'de> Visitor<'de> for OfCodes {
+    type Value = Placed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("places by code")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut codes: A) -> Result<Placed, A::Error> {
+        let mut placed = BTreeMap::new();
+        while placed.len() < KINDS_MAX
+            && let Some((code, places)) = codes.next_entry::<String, First<Place, PLACES_MAX>>()?
+        {
+            placed.insert(code, places.kept);
+        }
+        while codes.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Placed(placed))
+    }
 }
 
 #[derive(Deserialize)]
@@ -76,15 +122,33 @@ struct Fault {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Notice {
+struct Notice<'a> {
     code: String,
     severity: String,
     total_notices: u64,
-    #[serde(default)]
-    sample_notices: First<Map<String, Value>, SAMPLES_MAX>,
+    #[serde(default, borrow)]
+    sample_notices: First<&'a RawValue, SAMPLES_MAX>,
 }
 
-/// The first of a list, so many at most. The rest is counted and takes no memory.
+impl Notice<'_> {
+    /// Its samples, as many as there is room for in so many bytes of memory.
+    ///
+    /// # Errors
+    /// If one is no object.
+    fn samples(&self, room: &mut u64) -> Result<Vec<Map<String, Value>>, serde_json::Error> {
+        let mut samples = Vec::new();
+        for sample in &self.sample_notices.kept {
+            let memory = memory_of(sample.get().as_bytes());
+            if memory <= *room {
+                *room -= memory;
+                samples.push(serde_json::from_str(sample.get())?);
+            }
+        }
+        Ok(samples)
+    }
+}
+
+/// The first of a list, so many at most. The rest is counted and takes no memory; nor does what is kept as raw text.
 struct First<T, const MOST: usize> {
     kept: Vec<T>,
     left_out: u64,
@@ -125,6 +189,16 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for OfList<T, MOS
     }
 }
 
+impl<'a> About<'a> {
+    fn of(summary: Option<&'a RawValue>) -> Self {
+        summary.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
+    }
+}
+
+fn text(value: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str(value?.get()).ok()
+}
+
 impl Reread {
     /// Reads it, whether this program wrote it or the reference validator.
     ///
@@ -132,41 +206,43 @@ impl Reread {
     /// If it is no such report.
     pub(crate) fn of(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Report { summary, notices, lineside } = serde_json::from_slice(json)?;
-        let mut places = lineside.places;
-        let words = summaries(summary["format"].as_str().and_then(Format::parse));
-        let mut finding = |notice: Notice| Finding {
-            severity: match notice.severity.as_str() {
-                "ERROR" => Severity::Error,
-                "WARNING" => Severity::Warning,
-                _ => Severity::Info,
-            },
-            total: notice.total_notices,
-            places: places.remove(&notice.code).unwrap_or_default().kept,
-            summary: {
-                let of_rule = words.get(notice.code.as_str()).copied();
-                of_rule.unwrap_or_else(|| codes::meaning(&notice.code))
-            },
-            samples: notice.sample_notices.kept,
-            code: notice.code,
+        let Placed(mut places) = lineside.places;
+        let about = About::of(summary);
+        let words = summaries(text(about.format).as_deref().and_then(Format::parse));
+        let mut room = SAMPLES_MEMORY_MAX;
+        let mut finding = |notice: &RawValue| -> Result<Finding, serde_json::Error> {
+            let notice: Notice<'_> = serde_json::from_str(notice.get())?;
+            Ok(Finding {
+                severity: match notice.severity.as_str() {
+                    "ERROR" => Severity::Error,
+                    "WARNING" => Severity::Warning,
+                    _ => Severity::Info,
+                },
+                total: notice.total_notices,
+                places: places.remove(&notice.code).unwrap_or_default(),
+                summary: {
+                    let of_rule = words.get(notice.code.as_str()).copied();
+                    of_rule.unwrap_or_else(|| codes::meaning(&notice.code))
+                },
+                samples: notice.samples(&mut room)?,
+                code: notice.code,
+            })
         };
         let mut left_out = notices.left_out;
         let mut findings: Vec<Finding> = Vec::new();
-        for element in notices.kept {
-            match element {
-                Element::Notice(notice) => findings.push(finding(notice)),
-                Element::Other(_) => left_out += 1,
+        for notice in notices.kept {
+            match finding(notice) {
+                Ok(finding) => findings.push(finding),
+                // One that others wrote otherwise takes nothing away from the rest.
+                Err(_) => left_out += 1,
             }
         }
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
-        let text = |names: [&str; 2]| {
-            let found = names.iter().find_map(|name| summary[*name].as_str());
-            found.unwrap_or_default().to_owned()
-        };
         Ok(Self {
-            input: text(["gtfsInput", "input"]),
-            at: text(["validatedAt", "validatedAt"]),
-            today: text(["dateForValidation", "dateForValidation"]),
-            validator: text(["validatorVersion", "validatorVersion"]),
+            input: text(about.gtfs_input).or_else(|| text(about.input)).unwrap_or_default(),
+            at: text(about.validated_at).unwrap_or_default(),
+            today: text(about.date_for_validation).unwrap_or_default(),
+            validator: text(about.validator_version).unwrap_or_default(),
             findings,
             left_out,
             outline: lineside.outline.kept,
@@ -272,5 +348,84 @@ mod tests {
         assert_eq!((read.findings[0].samples.len(), read.findings[0].total), (SAMPLES_MAX, 900));
         assert!(Reread::of(br#"{"notices": [], "summary": 3}"#).is_ok());
         assert!(Reread::of(br#"{"notices": {}}"#).is_err());
+    }
+
+    #[test]
+    fn what_is_no_notice_is_counted_and_takes_nothing_from_the_others() {
+        let json = br#"{"summary": {"gtfsInput": 3, "input": "b.zip", "more": [{}]}, "notices": [
+            0, "a text", {"code": "no_total", "severity": "ERROR"},
+            {"code": "odd", "severity": "ERROR", "totalNotices": 1, "sampleNotices": [1]},
+            {"code": "fine", "severity": "ERROR", "totalNotices": 2, "sampleNotices": [{"a": [1, {"b": null}]}], "more": {}}
+        ]}"#;
+        let read = Reread::of(json).unwrap();
+        assert_eq!((read.findings.len(), read.left_out, &*read.input), (1, 4, "b.zip"));
+        assert_eq!(Value::from(read.findings[0].samples[0].clone())["a"][1]["b"], Value::Null);
+    }
+
+    #[test]
+    fn samples_are_kept_as_far_as_there_is_room() {
+        let list = format!("[{}0]", "0,".repeat(1 << 20));
+        let json = format!(
+            r#"{{"notices": [{{"code": "c", "severity": "ERROR", "totalNotices": 3, "sampleNotices": [{{"a": 1}}, {{"a": {list}}}, {{"a": 3}}]}}]}}"#
+        );
+        let read = Reread::of(json.as_bytes()).unwrap();
+        let kept: Vec<_> = read.findings[0].samples.iter().map(|it| it["a"].clone()).collect();
+        assert_eq!((kept, read.findings[0].total), (vec![1.into(), 3.into()], 3));
+    }
+
+    /// What the next test is told when it runs anew for a report.
+    const SHAPE: &str = "LINESIDE_REPORT";
+
+    /// A report of about so many bytes, of the shapes that take the most.
+    fn large(shape: &str, bytes: usize) -> String {
+        let notice = r#"{"notices": [{"code": "c", "severity": "ERROR", "totalNotices": 9, "sampleNotices": ["#;
+        let objects = format!(r#"{{"a": [{}0]}}"#, r#"{"a":0},"#.repeat(500));
+        let (begin, many, end) = match shape {
+            "rows" => (notice, "{}", "]}]}"),
+            "rows of objects" => (notice, &*objects, "]}]}"),
+            "odd rows" => (notice, "0", "]}]}"),
+            "a row" => (notice, r#"{"a":0}"#, "]}]}]}"),
+            "odd notices" => (r#"{"notices": [{"a": ["#, "0", "]}]}"),
+            "a summary" => (r#"{"notices": [], "summary": {"a": ["#, r#"{"a":0}"#, "]}}"),
+            _ => ("", "", ""),
+        };
+        let begin = begin.to_owned() + if shape == "a row" { r#"{"a": ["# } else { "" };
+        // Nothing besides that the peak would have.
+        let mut text = String::with_capacity(bytes + objects.len());
+        text.push_str(&begin);
+        while text.len() + objects.len() < bytes {
+            text.push_str(many);
+            text.push(',');
+        }
+        text + many + end
+    }
+
+    /// Each report is read by a process of its own, because a process has one peak.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_report_takes_little_more_than_its_bytes() {
+        let memory = |name: &str| {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+        };
+        if let Ok(shape) = std::env::var(SHAPE) {
+            let json = large(&shape, 16 << 20);
+            let before = memory("VmHWM:");
+            let read = Reread::of(json.as_bytes()).unwrap();
+            let took = memory("VmHWM:").saturating_sub(before);
+            println!("{shape}: {took} bytes were taken for {} findings", read.findings.len());
+            assert!(took <= SAMPLES_MEMORY_MAX + (16 << 20), "{shape} took {took} bytes");
+            return;
+        }
+        let name = concat!(module_path!(), "::a_report_takes_little_more_than_its_bytes");
+        let name = name.split_once("::").unwrap().1;
+        for shape in ["rows", "rows of objects", "odd rows", "a row", "odd notices", "a summary"] {
+            let mut anew = std::process::Command::new(std::env::current_exe().unwrap());
+            let ran = anew.args(["--exact", name, "--nocapture"]).env(SHAPE, shape).output();
+            let ran = ran.unwrap();
+            let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+            assert!(ran.status.success() && told.contains("were taken"), "{told}");
+        }
     }
 }

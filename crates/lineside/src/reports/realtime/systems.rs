@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::before::Before;
 use super::{Found, Latest, Messages};
+use crate::check::memory_of;
 use crate::patience::Stopwatch;
 
 /// How long a system is left alone between two looks at least,
@@ -83,20 +84,19 @@ impl Files {
     }
 }
 
-/// Bytes of an object as a value: it has room for eleven members as soon as it has one.
-const OBJECT_BYTES: u64 = 768;
-/// Bytes of a value in a list or an object.
-const VALUE_BYTES: u64 = 72;
+/// Bytes that files take at most as values.
+fn memory_of_all(files: &[(String, Bytes)]) -> u64 {
+    files.iter().map(|(_, body)| memory_of(body)).fold(0, u64::saturating_add)
+}
 
-/// Bytes that JSON takes at most as values.
-fn memory_of(files: &[(String, Bytes)]) -> u64 {
-    let taken = files.iter().flat_map(|(_, body)| body).map(|byte| match byte {
-        b'{' => OBJECT_BYTES,
-        // A list doubles its room when it is full, and a long object has a half of its room for more.
-        b',' | b'[' => 2 * VALUE_BYTES,
-        _ => 1,
-    });
-    taken.fold(0, u64::saturating_add)
+/// The files before these, if there is room for both in so many bytes of memory: a look without them says more than none.
+fn comparable<'a>(
+    files: &[(String, Bytes)],
+    before: &'a [(String, Bytes)],
+    memory: u64,
+) -> &'a [(String, Bytes)] {
+    let needed = memory_of_all(files).saturating_add(memory_of_all(before));
+    if needed <= memory { before } else { &[] }
 }
 
 impl Messages {
@@ -128,16 +128,16 @@ impl Messages {
         }
         let watch = Stopwatch::start();
         let mut found = Found::new();
+        let comparable = comparable(&files.read, before.files(), self.limits.memory);
         let system = System {
             files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
             unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
-            before: before.files().iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
+            before: comparable.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
             is_whole: true,
             now: now.seconds(),
         };
         let goes_on = || watch.elapsed() < self.limits.timeout && !is_ending();
-        let memory = memory_of(&files.read).saturating_add(memory_of(before.files()));
-        if memory > self.limits.memory {
+        if memory_of_all(&files.read) > self.limits.memory {
             found.is_cut_short = true;
         } else {
             let verdict = validate_while(&system, &mut found.notices, &goes_on);
@@ -160,17 +160,14 @@ impl Messages {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     #[test]
-    fn what_json_takes_is_reckoned_by_what_a_value_takes() {
-        let member = size_of::<String>() + size_of::<Value>();
-        assert!(11 * member as u64 + 64 <= OBJECT_BYTES && member as u64 <= VALUE_BYTES);
+    fn what_was_before_is_left_out_first() {
         let file = |body: &'static str| vec![("f".to_owned(), Bytes::from_static(body.as_bytes()))];
-        assert_eq!(memory_of(&file("{}")), OBJECT_BYTES + 1);
-        assert_eq!(memory_of(&file("[0,1]")), 4 * VALUE_BYTES + 3);
-        assert_eq!(memory_of(&[]), 0);
+        let (now, before) = (file("{}"), file("[1]"));
+        let needed = memory_of_all(&now) + memory_of_all(&before);
+        assert_eq!(comparable(&now, &before, needed), before);
+        assert!(comparable(&now, &before, needed - 1).is_empty());
     }
 }

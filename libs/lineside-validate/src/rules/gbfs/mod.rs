@@ -27,7 +27,7 @@ use crate::{
     stop::Stopped,
 };
 
-/// Longest file that is looked at, in bytes. As a tree of values it takes some ten times as much.
+/// Longest file that is looked at, in bytes. As a tree of values it may take a hundred times as much, of small objects.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// A system, or some of its files.
