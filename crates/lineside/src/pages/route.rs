@@ -21,6 +21,7 @@ use super::layout::{self, Page, Section};
 use super::{badge, board, map, of_network, states, words};
 use crate::app::App;
 use crate::http::Parameters;
+use ways::{Way, Ways};
 
 /// How often the page is loaded again where no scripts run, in seconds.
 const REFRESH_S: u32 = 30;
@@ -62,6 +63,8 @@ struct Line<'a> {
     timetable: &'a Timetable,
     route: RouteIdx,
     directions: Vec<Direction>,
+    /// Trips of the timetable that go other ways than these.
+    n_left_out: usize,
     /// Vehicles that no direction has a place for.
     elsewhere: Vec<Arc<Record>>,
     /// Trips that no direction has a place for.
@@ -104,7 +107,8 @@ impl<'a> Line<'a> {
         let now = network.now().seconds();
         let state = network.state();
         let id = timetable.route(route).id;
-        let mut directions = directions(timetable, route);
+        let Ways { shown, n_left_out } = ways::ways(timetable, route);
+        let mut directions = directions(timetable, shown);
         let elsewhere = put_vehicles(&state, timetable, id, &mut directions);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|it| states::misleads_riders(it.status().state));
@@ -120,6 +124,7 @@ impl<'a> Line<'a> {
             timetable,
             route,
             directions,
+            n_left_out,
             elsewhere,
             reckoned_elsewhere,
             misleading,
@@ -150,6 +155,7 @@ impl<'a> Line<'a> {
                 div.directions {
                     @for (number, direction) in self.directions.iter().enumerate() { (self.direction(number, direction)) }
                 }
+                (self.left_out())
                 (self.elsewhere())
                 (states::templates())
                 (layout::data_island("route-data", &self.live_data()))
@@ -240,6 +246,18 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// That there are other ways; a line may have hundreds.
+    fn left_out(&self) -> Markup {
+        let n = self.n_left_out;
+        html! {
+            @if n > 0 {
+                p.soft.small {
+                    "Shown are the ways of most trips. " (n) @if n == 1 { " trip of the timetable goes" } @else { " trips of the timetable go" } " others."
+                }
+            }
+        }
+    }
+
     fn elsewhere(&self) -> Markup {
         html! {
             section.card #elsewhere aria-label="Not on the way above" hidden[self.elsewhere.is_empty() && self.reckoned_elsewhere.is_empty()] {
@@ -283,10 +301,10 @@ impl<'a> Line<'a> {
 }
 
 /// Its ways, by direction.
-fn directions(timetable: &Timetable, route: RouteIdx) -> Vec<Direction> {
+fn directions(timetable: &Timetable, ways: Vec<Way>) -> Vec<Direction> {
     let name =
         |place: Option<&Place>| place.map_or("", |it| name(timetable, it.stops[0])).to_owned();
-    let made = ways::ways(timetable, route).into_iter().map(|way| {
+    let made = ways.into_iter().map(|way| {
         let place = |stops| Place { stops, coming: Vec::new(), reckoned: Vec::new() };
         let stops: Vec<Place> = way.places.into_iter().map(place).collect();
         let (from, to) = (Some(name(stops.first())), name(stops.last()));

@@ -212,6 +212,51 @@ async fn a_line_has_its_stops_in_order_and_its_vehicles_between_them() {
 }
 
 #[tokio::test]
+async fn a_line_of_many_branches_shows_the_usual_way_and_says_that_there_are_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    Lines::write(&schedule);
+    let mut stops =
+        "stop_id,stop_name,stop_lat,stop_lon\nback1,Market,59.9,10.7\nback2,Mill,59.91,10.7\n"
+            .to_owned();
+    let mut trips = "route_id,service_id,trip_id,direction_id\n".to_owned();
+    let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
+    let mut trip = |id: &str, direction: u8, calls: &[String]| {
+        trips += &format!("A,D,{id},{direction}\n");
+        for (call, stop) in calls.iter().enumerate() {
+            times += &format!("{id},{:02}:00:00,{:02}:00:00,{stop},{call}\n", call + 6, call + 6);
+        }
+    };
+    for branch in 0..9 {
+        let calls: Vec<String> = (0..3).map(|at| format!("b{branch}-{at}")).collect();
+        for stop in &calls {
+            stops += &format!("{stop},Village {stop},59.9,10.7\n");
+        }
+        trip(&format!("rare{branch}"), 0, &calls);
+    }
+    for number in 0..20 {
+        trip(&format!("usual{number}"), 1, &["back1", "back2"].map(str::to_owned));
+    }
+    for (name, rows) in [("stops.txt", stops), ("trips.txt", trips), ("stop_times.txt", times)] {
+        std::fs::write(schedule.join(name), rows).unwrap();
+    }
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n",
+        schedule.to_str().unwrap(),
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    let url = format!("{}/routes/town/A", server.url);
+    until("the timetable is there", async || get(&url).await.status() == 200).await;
+    let page = get(&url).await.text().await.unwrap();
+    assert!(
+        page.contains("data-direction=\"1\"") && page.contains("data-stop=\"back1\""),
+        "{page}"
+    );
+    assert_eq!(page.matches("data-direction=\"0\"").count(), 8, "{page}");
+    assert!(page.contains("1 trip of the timetable goes others."), "{page}");
+}
+
+#[tokio::test]
 async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_marked() {
     let says = |lines: Lines| {
         message(now(), vec![lines.behind("a0", 60), lines.behind("a1", 0), lines.cancelled("b0")])
