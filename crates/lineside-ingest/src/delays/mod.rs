@@ -13,7 +13,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::{civil::Date, tz::TimeZone};
 use lineside_formats::{
-    gtfs::Timetable,
+    gtfs::{StopIdx, Timetable},
     gtfs_rt::proto::{
         TripUpdate, trip_descriptor::ScheduleRelationship, trip_update::StopTimeUpdate,
     },
@@ -253,6 +253,7 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
             return None;
         }
     }
+    let beginning = Beginning::of(update, timetable);
     let join = &record.join;
     let text = |text: &Option<String>| given(text).map(SmolStr::new).unwrap_or_default();
     Some(TripStanding {
@@ -268,8 +269,8 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         stop_id: join.next_stop_id.clone(),
         stop_name: join.next_stop_name.clone(),
         scheduled: None,
-        begins: run.map(|(first, _)| first),
-        first_stop_name: timetable.and_then(|timetable| first_stop_name(update, timetable)),
+        begins: beginning.at,
+        first_stop_name: beginning.stop_name,
         standing,
         is_mere_delay: is_mere_delay(update),
     })
@@ -293,18 +294,49 @@ fn span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)
     scheduled().or_else(announced)
 }
 
-/// The stop at which a trip begins: by the timetable, else as it is announced.
-fn first_stop_name(update: &TripUpdate, timetable: &Timetable) -> Option<SmolStr> {
-    let planned = || {
-        let id = given(&update.trip.trip_id).filter(|_| !is_extra(&update.trip))?;
-        Some(timetable.stop_time(timetable.find_trip(id)?, 0)?.stop)
-    };
-    let announced = || {
-        let first = update.stop_time_update.iter().find(|call| announced_time(call).is_some())?;
-        timetable.find_stop(given(&first.stop_id)?)
-    };
-    let name = timetable.stop(planned().or_else(announced)?).name;
+/// Where and when a trip should leave its first stop, as far as that is known.
+#[derive(Default)]
+struct Beginning {
+    at: Option<i64>,
+    stop_name: Option<SmolStr>,
+}
+
+impl Beginning {
+    /// By the timetable; of an extra trip as it is announced, if its first call is: many producers let go of calls that are over.
+    fn of(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
+        let Some(timetable) = timetable else { return Self::announced(update, None) };
+        let id = given(&update.trip.trip_id).filter(|_| !is_extra(&update.trip));
+        let Some(trip) = id.and_then(|id| timetable.find_trip(id)) else {
+            return Self::announced(update, Some(timetable));
+        };
+        let Some(first) = timetable.stop_time(trip, 0) else { return Self::default() };
+        let run = TripKey::of(&update.trip)
+            .and_then(|key| Run::named(timetable, trip, key.start_date, key.start_time));
+        let at = run.and_then(|run| run.departure(&first));
+        Self { at, stop_name: name(timetable, first.stop) }
+    }
+
+    fn announced(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
+        let first = update.stop_time_update.first();
+        let is_first = |call: &&StopTimeUpdate| call.stop_sequence.is_some_and(|it| it <= 1);
+        let Some(first) = first.filter(is_first) else { return Self::default() };
+        let stop = timetable
+            .and_then(|timetable| name(timetable, timetable.find_stop(given(&first.stop_id)?)?));
+        Self { at: planned_time(first), stop_name: stop }
+    }
+}
+
+fn name(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
+    let name = timetable.stop(stop).name;
     (!name.is_empty()).then(|| SmolStr::new(name))
+}
+
+/// When an announced call should be left, late or not.
+fn planned_time(call: &StopTimeUpdate) -> Option<i64> {
+    let event = call.departure.as_ref().or(call.arrival.as_ref())?;
+    let behind = event.delay.map_or(0, i64::from);
+    let expected = event.time.map(|time| time.saturating_sub(behind));
+    event.scheduled_time.or(expected).filter(|&time| time > 0)
 }
 
 /// When a trip's day begins and ends where it is, Unix seconds; without a timetable by UTC.

@@ -102,6 +102,42 @@ fn each_trip_is_told_once_with_its_sign() {
 }
 
 #[test]
+fn where_and_when_a_trip_begins_is_told_only_where_it_is_known() {
+    let extra = |id: &str, sequence: Option<u32>, delay: Option<i32>| {
+        let mut entity = update(id, 10, 0);
+        let said = entity.trip_update.as_mut().unwrap();
+        said.trip.set_schedule_relationship(ScheduleRelationship::Added);
+        let call = &mut said.stop_time_update[0];
+        (call.stop_sequence, call.arrival) = (sequence, None);
+        call.stop_id = Some("C1".to_owned());
+        let departure = call.departure.as_mut().unwrap();
+        departure.time = Some(EIGHT + 300);
+        departure.delay = delay;
+        entity
+    };
+    let world = world(vec![
+        update("T19", 10, 400),
+        extra("late", Some(1), Some(120)),
+        extra("first", Some(0), None),
+        // Calls that are over are left out by many producers.
+        extra("on-its-way", Some(3), None),
+        extra("unknown", None, None),
+    ]);
+    let feeds = [feed("city-trips")];
+    let selection = Selection { feeds: &feeds, route: None, stop: None, all_lines: true };
+    let trips = world.network.state().told_standings(selection);
+    let begins = |id: &str| {
+        let trip = trips.iter().find(|trip| trip.trip_id == id).unwrap();
+        (trip.begins, trip.first_stop_name.clone())
+    };
+    let (at, name) = begins("T19");
+    assert_eq!((at, name.as_deref()), (Some(EIGHT + 600), Some("Central")));
+    assert_eq!(begins("late"), (Some(EIGHT + 180), Some("Central".into())));
+    assert_eq!(begins("first"), (Some(EIGHT + 300), Some("Central".into())));
+    assert_eq!([begins("on-its-way"), begins("unknown")], [(None, None), (None, None)]);
+}
+
+#[test]
 fn a_trip_of_which_two_feeds_tell_counts_once() {
     let mut world = world(morning());
     let alone = standings(&world, &[feed("city-trips")], None, None).len();

@@ -141,7 +141,8 @@ fn cancelled(trips: &[Arc<TripStanding>]) -> Vec<Arc<TripStanding>> {
     let is_off = |trip: &&Arc<TripStanding>| trip.standing == Standing::Cancelled;
     let mut off: Vec<_> = trips.iter().filter(is_off).cloned().collect();
     let order = |trip: &TripStanding| (trip.route_short_name.clone(), trip.trip_id.clone());
-    off.sort_by_cached_key(|trip| (trip.scheduled.or(trip.begins), order(trip)));
+    let at = |trip: &TripStanding| trip.scheduled.or(trip.begins).unwrap_or(i64::MAX);
+    off.sort_by_cached_key(|trip| (at(trip), order(trip)));
     off
 }
 

@@ -109,9 +109,10 @@ struct TripItem {
     stop_name: Option<String>,
     /// When it should leave the stop that is asked for.
     scheduled: Option<String>,
-    /// When it should leave its first stop; null where a stop is asked for.
+    /// When it should leave its first stop; null where a stop is asked for, and where that is not known, as of an extra trip
+    /// whose first call is not announced any more.
     begins: Option<String>,
-    /// The name of its first stop.
+    /// The name of its first stop, where it is known.
     first_stop_name: Option<String>,
     /// Seconds behind the timetable; null of one that is cancelled.
     delay: Option<i32>,
