@@ -6,7 +6,6 @@ use std::pin::Pin;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
-use bytes::BytesMut;
 use http::{StatusCode, header};
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
@@ -52,12 +51,14 @@ fn acknowledgement(app: &App, body: &[u8]) -> Option<Response> {
     Some(form.reply(StatusCode::OK, form.encode(&acknowledged)))
 }
 
-/// A message as it comes. A region's first delivery may take its time over a slow line, so what is bounded is how long
-/// nothing more comes, and all of it.
+/// A message as it comes, in no more memory than it is long. A region's first delivery may take its time over a slow line, so
+/// what is bounded is how long nothing more comes, and all of it.
 async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes, Refusal> {
     let bad = |reason: String| Refusal::BadParameter { name: "body", reason: reason.into() };
+    let declared = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let all = async {
-        let mut message = BytesMut::new();
+        let mut message =
+            Vec::with_capacity(declared.unwrap_or_default().min(SIRI_DELIVERY_BYTES_MAX));
         loop {
             let silence = limits::CALL_TIMEOUT;
             let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
@@ -65,7 +66,10 @@ async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes
                 let silence = silence.as_secs();
                 return Err(bad(format!("nothing more of the message came for {silence} s")));
             };
-            let Some(piece) = piece else { return Ok(message.freeze()) };
+            let Some(piece) = piece else {
+                message.shrink_to_fit();
+                return Ok(message.into());
+            };
             let piece = piece.map_err(|_| bad("the message broke off".to_owned()))?;
             let Ok(piece) = piece.into_data() else { continue };
             if message.len() + piece.len() > SIRI_DELIVERY_BYTES_MAX {
@@ -138,5 +142,24 @@ async fn inbox(
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
         Err(NotTaken::Full) => Err(Refusal::Busy),
         Err(NotTaken::WrongKey) => Err(Refusal::UnknownPath),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_takes_no_more_than_it_is_long() {
+        const LENGTH: usize = (1 << 20) + 1;
+        let whole = || vec![b'x'; LENGTH];
+        let pieces: Vec<Result<Vec<u8>, std::io::Error>> =
+            whole().chunks(10_000).map(|piece| Ok(piece.to_vec())).collect();
+        let streamed = Body::from_stream(futures_util::stream::iter(pieces));
+        for body in [Body::from(whole()), streamed] {
+            let message = gather(body, || Refusal::Busy).await.unwrap();
+            assert_eq!(message, whole());
+            assert_eq!(message.try_into_mut().unwrap().capacity(), LENGTH);
+        }
     }
 }
