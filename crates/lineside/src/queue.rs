@@ -122,11 +122,12 @@ impl<K: Clone + Eq + Hash, J> Queue<K, J> {
 
     /// How far it is with a key; none if nothing of it is to be done.
     pub(crate) fn standing(&self, is_it: impl Fn(&K) -> bool) -> Option<Standing> {
+        // Who begins to run meanwhile is in one of both all the time.
+        let waiting = self.waiting.lock();
         if self.running.lock().iter().any(&is_it) {
             return Some(Standing::Runs);
         }
-        let place = self.waiting.lock().iter().position(|(key, _)| is_it(key));
-        place.map(Standing::Waits)
+        waiting.iter().position(|(key, _)| is_it(key)).map(Standing::Waits)
     }
 
     pub(crate) fn figures(&self) -> Figures {
@@ -190,6 +191,26 @@ mod tests {
         queue.finish(&"b", None);
         let figures = queue.figures();
         assert_eq!((figures.finished, figures.unfinished), (1, 1));
+    }
+
+    #[test]
+    fn who_begins_to_run_is_never_as_if_nothing_were_to_be_done() {
+        let queue = queue(1);
+        assert!(queue.push("a", 0, 1));
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                for job in 1..100_000 {
+                    let (key, _, permit) = queue.next().unwrap();
+                    // A newer one comes before the older one has ended.
+                    assert!(queue.push(key, job, 1));
+                    drop(permit);
+                    queue.finish(&key, None);
+                }
+            });
+            while !running.is_finished() {
+                assert!(queue.standing(|key| *key == "a").is_some());
+            }
+        });
     }
 
     #[test]
