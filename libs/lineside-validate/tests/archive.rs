@@ -57,6 +57,33 @@ fn messages_are_held_against_a_schedule_in_a_folder_too() {
 }
 
 #[test]
+fn paths_with_backslashes_are_in_a_folder_for_all() {
+    let nested = zip(&[(r"feed\stops.txt", "stop_id\nS1\n"), (r"feed\trips.txt", "trip_id\nT1\n")]);
+    let source = ZipSource::new(&nested, &Limits::default()).unwrap();
+    assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
+    assert_eq!(total(&source, "unknown_file"), 0);
+    let source = ZipSource::in_any_folder(&nested, &Limits::default()).unwrap();
+    assert!(source.is_in_a_folder());
+    assert_eq!(source.list(), [("stops.txt".to_owned(), 11), ("trips.txt".to_owned(), 11)]);
+}
+
+#[test]
+fn messages_are_held_against_files_whatever_their_case() {
+    let trips = "trip_id,route_id,service_id\nT1,R,S\n";
+    let has = |files: &[(&str, &str)]| {
+        let bytes = zip(files);
+        let source = ZipSource::in_any_folder(&bytes, &Limits::default()).unwrap();
+        Timetable::read(&source, &CONTEXT).unwrap().trip_ids().has("T1")
+    };
+    assert!(has(&[("stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
+    assert!(has(&[("Stops.txt", "stop_id\n"), ("Trips.txt", trips)]));
+    assert!(has(&[("feed/stops.txt", "stop_id\n"), ("feed/TRIPS.txt", trips)]));
+    // As riders are shown it.
+    assert!(has(&[("Stops.txt", "stop_id\n"), ("feed/trips.txt", trips)]));
+    assert!(!has(&[("stops.txt", "stop_id\n"), ("feed/trips.txt", trips)]));
+}
+
+#[test]
 fn what_is_no_archive_is_refused() {
     for bytes in [&b""[..], b"stop_id\nS1\n", b"<html>", b"PK\x03\x04 and then nothing"] {
         assert!(ZipSource::new(bytes, &Limits::default()).is_err());

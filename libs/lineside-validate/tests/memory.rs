@@ -9,7 +9,7 @@ use lineside_formats::gtfs::fields::{FileSpec, Kind, find_file};
 use lineside_validate::{
     Context, Notices,
     gtfs::{TextSource, memory_of},
-    rules::gtfs::validate,
+    rules::{gtfs::validate, gtfs_rt::Timetable},
 };
 
 /// Just above a power of two times seven eighths, where hash tables have grown last.
@@ -75,6 +75,11 @@ fn schedule(shape: &str) -> (&'static str, String) {
         let fields = find_file(name).unwrap().fields;
         some(name, &fields.iter().map(|field| field.name).collect::<Vec<_>>())
     };
+    let twice = |name: &'static str| {
+        let fields = find_file(name).unwrap().fields;
+        let names = fields.iter().chain(fields.first()).map(|field| field.name);
+        some(name, &names.collect::<Vec<_>>())
+    };
     match shape {
         "stops with all" => all("stops.txt"),
         "agencies with all" => all("agency.txt"),
@@ -85,12 +90,18 @@ fn schedule(shape: &str) -> (&'static str, String) {
         "one trip" => {
             ("stop_times.txt", format!("trip_id,stop_sequence\n{}", "1,1\n".repeat(4 * ROWS)))
         }
+        // Only rules over messages read by such a header.
+        "stops with a column twice" => twice("stops.txt"),
+        "trips with a column twice" => twice("trips.txt"),
+        "times with a column twice" => twice("stop_times.txt"),
+        "trips with an id" => some("trips.txt", &["trip_id"]),
         "a zone" => ("locations.geojson", zone()),
         _ => panic!("there is no shape {shape:?}"),
     }
 }
 
-const SHAPES: [&str; 8] = [
+/// Shapes at which rules over schedules look.
+const SCHEDULES: [&str; 8] = [
     "stops with all",
     "agencies with all",
     "trips with all",
@@ -99,6 +110,17 @@ const SHAPES: [&str; 8] = [
     "days",
     "one trip",
     "a zone",
+];
+
+/// Shapes that messages are held against.
+const TIMETABLES: [&str; 7] = [
+    "stops with all",
+    "trips with all",
+    "one trip",
+    "stops with a column twice",
+    "trips with a column twice",
+    "times with a column twice",
+    "trips with an id",
 ];
 
 /// A zone of many points.
@@ -110,37 +132,49 @@ fn zone() -> String {
     )
 }
 
-/// Looks at a schedule; how much memory that took at most, and how much was reckoned.
-fn look(shape: &str) -> (u64, u64) {
+/// Looks at a schedule, or prepares it for messages; how much memory that took at most, and how much was reckoned.
+fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
     let source = TextSource::default().with(name, text);
     let reckoned = memory_of(&source, name, size).unwrap();
     let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
     let before = memory("VmRSS:");
-    drop(validate(&source, &context, &mut Notices::new(1)).unwrap());
+    if for_messages {
+        drop(Timetable::read(&source, &context).unwrap());
+    } else {
+        drop(validate(&source, &context, &mut Notices::new(1)).unwrap());
+    }
     (memory("VmHWM:").saturating_sub(before), reckoned)
 }
 
-/// What this test is told when it runs anew for a schedule.
+/// What the tests are told when they run anew for a schedule.
 const SHAPE: &str = "LINESIDE_SHAPE";
 
 /// Each schedule is looked at by a process of its own, because a process has one peak.
-#[test]
-fn a_look_takes_no_more_than_is_reckoned() {
+fn look_at_each(shapes: &[&str], for_messages: bool, test: &str) {
     if let Ok(shape) = std::env::var(SHAPE) {
-        let (took, reckoned) = look(&shape);
+        let (took, reckoned) = look(&shape, for_messages);
         println!("{shape}: {took} bytes, {reckoned} were reckoned");
         assert!(took > FIXED, "{shape} is too small to tell anything");
         assert!(took <= reckoned + FIXED, "{shape} took {took} bytes, {reckoned} were reckoned");
         return;
     }
-    for shape in SHAPES {
+    for shape in shapes {
         let mut anew = Command::new(std::env::current_exe().unwrap());
-        anew.args(["--exact", "a_look_takes_no_more_than_is_reckoned", "--nocapture"]);
-        let ran = anew.env(SHAPE, shape).output().unwrap();
+        let ran = anew.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
         let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.success() && told.contains("were reckoned"), "{told}");
         println!("{told}");
     }
+}
+
+#[test]
+fn a_look_takes_no_more_than_is_reckoned() {
+    look_at_each(&SCHEDULES, false, "a_look_takes_no_more_than_is_reckoned");
+}
+
+#[test]
+fn a_schedule_for_messages_takes_no_more_than_is_reckoned() {
+    look_at_each(&TIMETABLES, true, "a_schedule_for_messages_takes_no_more_than_is_reckoned");
 }

@@ -18,9 +18,9 @@ pub(super) fn memory_for(bytes: &[u8], allowed: u64) -> u64 {
         return text.saturating_mul(PER_OTHER_BYTE);
     };
     // For messages a schedule is read in a folder, too.
-    let nested = source.has_nested().then(|| ZipSource::in_any_folder(bytes, &Limits::default()));
-    let sources: Vec<ZipSource<'_>> =
-        [source].into_iter().chain(nested.and_then(Result::ok)).collect();
+    let nested = ZipSource::in_any_folder(bytes, &Limits::default()).ok();
+    let nested = nested.filter(ZipSource::is_in_a_folder);
+    let sources: Vec<ZipSource<'_>> = [source].into_iter().chain(nested).collect();
     let files =
         || sources.iter().flat_map(|source| source.list().into_iter().map(move |it| (source, it)));
     let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
@@ -55,8 +55,8 @@ mod tests {
     fn rows_are_counted_only_where_they_may_matter() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let bytes = zip(&[("levels.txt", &levels), ("about.pdf", &"x".repeat(779))]);
-        assert_eq!(memory_for(&bytes, 72_000), 72_000);
-        assert_eq!(memory_for(&bytes, 71_999), 221 + 52 * 104 + 2 * 779);
+        assert_eq!(memory_for(&bytes, 90_000), 90_000);
+        assert_eq!(memory_for(&bytes, 89_999), 221 + 52 * 104 + 2 * 779);
     }
 
     #[test]
@@ -64,6 +64,16 @@ mod tests {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let bytes = zip(&[("feed/levels.txt", &levels), ("feed/stops.txt", "stop_id\nA\n")]);
         assert_eq!(memory_for(&bytes, 0), 221 + 52 * 104 + 10 + 3 * 104);
+    }
+
+    #[test]
+    fn a_folder_counts_by_any_path_and_only_where_it_is_read() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let backslashes =
+            zip(&[(r"feed\levels.txt", &levels), (r"feed\stops.txt", "stop_id\nA\n")]);
+        assert_eq!(memory_for(&backslashes, 0), 221 + 52 * 104 + 10 + 3 * 104);
+        let old = zip(&[("levels.txt", &levels), ("old/stops.txt", "stop_id\nA\n")]);
+        assert_eq!(memory_for(&old, 0), 221 + 52 * 104);
     }
 
     #[test]

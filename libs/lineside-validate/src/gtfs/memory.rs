@@ -20,6 +20,8 @@ use crate::notice::Notices;
 const PER_BYTE: u64 = 1;
 /// For each row: its numbers, and what leads from one file to another.
 const PER_ROW: u64 = 80;
+/// For each row of `trips.txt` besides: what messages are held against is made of the table while that is there.
+const PER_TRIP: u64 = 48;
 /// For each cell of a column of texts, as if no two were equal: its code, where its text ends, and its place in a hash table that
 /// has just grown.
 const PER_TEXT: u64 = 24;
@@ -27,32 +29,36 @@ const PER_TEXT: u64 = 24;
 const PER_ZONE_BYTE: u64 = 32;
 
 /// No file takes more for each of its bytes: a row of two signs has two texts at most.
-pub const MEMORY_PER_BYTE_MAX: u64 = 72;
+pub const MEMORY_PER_BYTE_MAX: u64 = 90;
 
-/// The memory in bytes that a look at this file takes at most, which has so many bytes: each byte, 80 for each row and 24 for each
-/// cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to count its rows. None if it is
+/// The memory in bytes that a look at this file takes at most, which has so many bytes: each byte, 80 for each row, 128 for one
+/// of `trips.txt`, and 24 for each cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to count its rows. None if it is
 /// no file of GTFS, or cannot be read.
 pub fn memory_of(source: &dyn Source, name: &str, size: u64) -> Option<u64> {
     if name.eq_ignore_ascii_case(LOCATIONS) {
         return Some(size.min(zones::BYTES_MAX).saturating_mul(PER_ZONE_BYTE));
     }
-    let per_row = PER_ROW + PER_TEXT * texts(source, name, File::of_name(name)?)?;
+    let file = File::of_name(name)?;
+    let per_trip = if file == File::Trips { PER_TRIP } else { 0 };
+    let per_row = PER_ROW + per_trip + PER_TEXT * texts(source, name, file)?;
     let rows = with(source, name, |file| rows(file))?;
     Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row)))
 }
 
-/// Columns of texts that the file's header names and that are read; none if it cannot be opened.
+/// Columns of texts that the file's header names and that are read, by the rules over schedules or, where those cannot read by
+/// it, by the rules over messages; none if it cannot be opened.
 fn texts(source: &dyn Source, name: &str, file: File) -> Option<u64> {
-    let begun = with(source, name, |reader| {
-        let mut out = Notices::new(0);
-        reader::begin(&mut reader::splitter(reader), file.spec(), Keeps::Sound, &mut out).ok()
-    })?;
-    Some(match begun {
-        Begun::Rows(layout) => {
-            layout.cells.iter().filter(|cell| table::is_text(cell.field.kind)).count() as u64
+    for keeps in [Some(Keeps::Sound), Keeps::for_messages(file.name())].into_iter().flatten() {
+        let begun = with(source, name, |reader| {
+            let mut out = Notices::new(0);
+            reader::begin(&mut reader::splitter(reader), file.spec(), keeps, &mut out).ok()
+        })?;
+        if let Begun::Rows(layout) = begun {
+            let texts = layout.cells.iter().filter(|cell| table::is_text(cell.field.kind));
+            return Some(texts.count() as u64);
         }
-        Begun::Nothing(_) => 0,
-    })
+    }
+    Some(0)
 }
 
 fn with<T>(
@@ -103,6 +109,20 @@ mod tests {
     }
 
     #[test]
+    fn what_only_messages_are_held_against_counts_too() {
+        for (name, text, per_row) in [
+            // A column twice, and one that is missing.
+            ("stops.txt", "stop_id,stop_name,stop_id\na,b,c\n", 128),
+            ("trips.txt", "trip_id,route_id\na,b\n", 128 + 48),
+            // Messages ask nothing of it, and of this one not without an id.
+            ("areas.txt", "area_id,area_id\na,b\n", 80),
+            ("stops.txt", "stop_name,stop_name\na,b\n", 80),
+        ] {
+            assert_eq!(memory(name, text), Some(text.len() as u64 + 3 * per_row), "{text}");
+        }
+    }
+
+    #[test]
     fn lines_may_end_in_any_way() {
         for ends in ["\n", "\r", "\r\n"] {
             let text = format!("level_id,level_index{ends}a,1{ends}b,2");
@@ -118,9 +138,11 @@ mod tests {
 
     #[test]
     fn no_file_takes_more_than_its_bytes_allow() {
-        for (name, header) in
-            [("levels.txt", "level_id,level_index"), ("areas.txt", "area_id,area_name")]
-        {
+        for (name, header) in [
+            ("levels.txt", "level_id,level_index"),
+            ("areas.txt", "area_id,area_name"),
+            ("trips.txt", "trip_id,block_id"),
+        ] {
             let text = format!("{header}\n{}", ",\n".repeat(1_000));
             let memory = memory(name, &text).unwrap();
             assert!(memory <= text.len() as u64 * MEMORY_PER_BYTE_MAX, "{name}: {memory}");

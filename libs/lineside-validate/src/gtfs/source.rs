@@ -7,7 +7,7 @@ use std::{
 
 use lineside_formats::{
     Error,
-    gtfs::{Files, Limits, ZipFiles},
+    gtfs::{Files, Limits, ZipFiles, fields::find_file},
 };
 
 use super::files::File;
@@ -35,8 +35,7 @@ pub struct ZipSource<'a> {
     limits: Limits,
     files: Vec<(String, u64)>,
     has_nested: bool,
-    /// The tables may lie in a folder.
-    in_any_folder: bool,
+    is_in_a_folder: bool,
 }
 
 impl<'a> ZipSource<'a> {
@@ -57,7 +56,7 @@ impl<'a> ZipSource<'a> {
             }
         }
         let limits = limits.clone();
-        Ok(ZipSource { bytes, limits, files, has_nested, in_any_folder: false })
+        Ok(ZipSource { bytes, limits, files, has_nested, is_in_a_folder: false })
     }
 
     /// Reads the directory of an archive whose tables may all lie in a folder, as those who show a
@@ -68,18 +67,29 @@ impl<'a> ZipSource<'a> {
     /// If the bytes are no zip, its entries overlap or are too many, or it has not the tables of one
     /// schedule.
     pub fn in_any_folder(bytes: &'a [u8], limits: &Limits) -> Result<ZipSource<'a>, Error> {
-        let paths = ZipFiles::paths(Cursor::new(bytes), limits)?;
-        let mut chosen = ZipFiles::new(Cursor::new(bytes), limits)?;
+        let top = ZipSource::new(bytes, limits)?;
+        let has = |is_table: fn(&str) -> bool| top.files.iter().any(|(name, _)| is_table(name));
+        if has(|name| find_file(name).is_some()) {
+            return Ok(top);
+        }
+        let mut chosen = match ZipFiles::new(Cursor::new(bytes), limits) {
+            Ok(chosen) => chosen,
+            Err(_) if has(|name| File::of_name(name).is_some()) => return Ok(top),
+            Err(refused) => return Err(refused),
+        };
         let mut files = Vec::new();
-        for file in File::ALL {
-            if chosen.open(file.name())?.is_some() {
-                let of_it = |path: &str| path.rsplit('/').next() == Some(file.name());
-                let size = paths.iter().filter(|(path, _)| of_it(path)).map(|(_, size)| *size);
-                files.push((file.name().to_owned(), size.max().unwrap_or(0)));
+        for name in chosen.names() {
+            if File::of_name(&name).is_some() {
+                let size = chosen.size_hint(&name).unwrap_or(0);
+                files.push((name, size));
             }
         }
-        let limits = limits.clone();
-        Ok(ZipSource { bytes, limits, files, has_nested: false, in_any_folder: true })
+        Ok(ZipSource { files, has_nested: false, is_in_a_folder: true, ..top })
+    }
+
+    /// Whether the tables that are read lie in a folder.
+    pub fn is_in_a_folder(&self) -> bool {
+        self.is_in_a_folder
     }
 }
 
@@ -94,7 +104,7 @@ impl Source for ZipSource<'_> {
 
     fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
         let archive = Cursor::new(self.bytes);
-        let mut files = match self.in_any_folder {
+        let mut files = match self.is_in_a_folder {
             true => ZipFiles::new(archive, &self.limits)?,
             false => ZipFiles::at_top(archive, &self.limits)?,
         };

@@ -52,7 +52,7 @@ impl<R: Read + Seek> ZipFiles<R> {
     }
 
     /// Reads the directory of an archive of which only the files at the top count, whatever they
-    /// are.
+    /// are. Of several of one name the first is read.
     ///
     /// # Errors
     ///
@@ -60,18 +60,18 @@ impl<R: Read + Seek> ZipFiles<R> {
     pub fn at_top(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
         let mut files = ZipFiles::choose(reader, limits, |_, _| Ok(BTreeMap::new()))?;
         for entry in 0..files.archive.len() {
-            if let Some(Ok(path)) = files.archive.name_for_index(entry)
-                && !path.contains('/')
-            {
-                let path = path.into_owned();
-                files.entries.entry(path).or_insert(entry);
+            if let Some(Ok(name)) = files.archive.name_for_index(entry) {
+                let path = path_of(&name);
+                if !path.contains('/') {
+                    files.entries.entry(path).or_insert(entry);
+                }
             }
         }
         Ok(files)
     }
 
-    /// The paths of all files of an archive with their sizes in bytes, as its directory says; those
-    /// of directories are left out.
+    /// The paths of all files of an archive, with `/` between the segments, and their sizes in
+    /// bytes, as its directory says; those of directories are left out.
     ///
     /// # Errors
     ///
@@ -82,10 +82,8 @@ impl<R: Read + Seek> ZipFiles<R> {
         for entry in 0..files.archive.len() {
             let file = files.archive.by_index_raw(entry).map_err(|error| refusal(&error))?;
             if !file.is_dir() {
-                paths.push((
-                    file.name().map_err(|error| refusal(&error))?.into_owned(),
-                    file.size(),
-                ));
+                let name = file.name().map_err(|error| refusal(&error))?;
+                paths.push((path_of(&name), file.size()));
             }
         }
         Ok(paths)
@@ -166,12 +164,17 @@ fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<bool, Error>
     Ok(start.starts_with(b"PK\x03\x04"))
 }
 
-/// The archive's files by path, with `/` between the segments.
+/// An entry's path with `/` between the segments: some programs write `\`.
+fn path_of(name: &str) -> String {
+    name.replace('\\', "/")
+}
+
+/// The archive's files by path, without what macOS adds.
 fn list<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
     let mut paths = Vec::new();
     for entry in 0..archive.len() {
         let Some(Ok(name)) = archive.name_for_index(entry) else { continue };
-        let path = name.replace('\\', "/");
+        let path = path_of(&name);
         let name = path.rsplit('/').next().unwrap_or_default();
         let junk = name.starts_with('.') || path.split('/').any(|segment| segment == "__MACOSX");
         if !junk && !path.ends_with('/') {
