@@ -196,7 +196,7 @@ impl FeedStatus {
 
     /// How a feed is that answers: by what it says.
     fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
-        // What is asked for once per `ttl` and was good for as long when it came is twice as old at the most.
+        // What is asked for once per `ttl`, as is usual, and was good for as long when it came is twice as old at the most.
         let late_after = rules.late_after.max(rules.ttl.saturating_mul(2));
         match self.format {
             Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {

@@ -148,7 +148,7 @@ fn country(text: &str) -> Result<[u8; 2], String> {
     match code.filter(|code: &[u8; 2]| code.iter().all(u8::is_ascii_uppercase)) {
         Some(code) if is_country(code) => Ok(code),
         Some(_) => Err(format!(
-            "no country of ISO 3166 is {letters}, as GB is the United Kingdom and NO is Norway; without one telephone numbers are not judged"
+            "no country of ISO 3166 with telephone numbers of its own is {letters}, as GB is the United Kingdom and NO is Norway; without one telephone numbers are not judged"
         )),
         None => Err("a country is two letters of ISO 3166, such as NO".to_owned()),
     }

@@ -81,7 +81,7 @@ impl Checker<'_> {
         let country = letters.filter(|code: &[u8; 2]| is_country(*code));
         if country.is_none() {
             let reason = expected(
-                "a country of ISO 3166 in capitals, such as \"NO\" or \"GB\"",
+                "a country of ISO 3166 with telephone numbers of its own, in capitals, such as \"NO\" or \"GB\"",
                 text.get_ref(),
             );
             self.complain(text, "validation.country", reason);

@@ -103,7 +103,7 @@ fn begin(
     let work = move || {
         let report = task.run(&progress, &watch);
         // The slot is taken until the look has ended, also where nobody waits for it any more: of GTFS soon after it was
-        // stopped, of NeTEx when all is read.
+        // stopped, of NeTEx at the next file of it.
         drop(permit);
         let _: Result<(), Report> = reply.send(report);
     };
