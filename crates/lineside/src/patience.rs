@@ -1,7 +1,11 @@
 //! Waiting in real time, for the rooms that talk to sockets: a peer's patience and ours are not
 //! simulated. Everything that follows the data's time is handed a `lineside_sync::Clock` instead.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use lineside_validate::Stop;
 
 /// What `work` came to, or none if it took longer than `limit`.
 ///
@@ -17,6 +21,23 @@ pub(crate) async fn pause(length: Duration) {
     tokio::time::sleep(length).await;
 }
 
+/// What `work` comes to, which is stopped if it takes longer than `limit`. Waits for it.
+pub(crate) fn stopped_after<T>(limit: Duration, stop: &Stop, work: impl FnOnce() -> T) -> T {
+    let (ending, ended) = mpsc::sync_channel::<()>(1);
+    thread::scope(|scope| {
+        let wait = move || {
+            if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                stop.stop();
+            }
+        };
+        // Where there is no thread to look at the time it takes as long as it takes.
+        drop(thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, wait));
+        let done = work();
+        drop(ending);
+        done
+    })
+}
+
 /// How long something takes in real time, from here on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
@@ -29,5 +50,23 @@ impl Stopwatch {
 
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_too_long_is_stopped_and_what_does_not_is_not() {
+        let stop = Stop::default();
+        assert_eq!(stopped_after(Duration::from_secs(600), &stop, || 7), 7);
+        assert!(!stop.is_stopped());
+        let until_stopped = || {
+            while !stop.is_stopped() {
+                thread::yield_now();
+            }
+        };
+        stopped_after(Duration::from_millis(1), &stop, until_stopped);
     }
 }

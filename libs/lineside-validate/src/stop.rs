@@ -8,7 +8,7 @@ use std::{
     io::{self, Read},
     iter::FusedIterator,
     ops::Range,
-    panic::resume_unwind,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -75,6 +75,15 @@ mod asks {
 /// With what a rule unwinds that is stopped. It is no fault, and nobody is told of it as of one.
 #[derive(Debug)]
 pub(crate) struct Stopped;
+
+/// What comes of work that unwinds if it is stopped; nothing then.
+pub(crate) fn until_stopped<T>(work: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => Some(done),
+        Err(panic) if panic.is::<Stopped>() => None,
+        Err(panic) => resume_unwind(panic),
+    }
+}
 
 /// A stop as tables know it, which holds as long as rules run over them.
 #[derive(Clone, Debug, Default)]

@@ -137,7 +137,7 @@ fn look(shape: &str, for_messages: bool) -> (u64, u64) {
     let (name, text) = schedule(shape);
     let size = text.len() as u64;
     let source = TextSource::default().with(name, text);
-    let reckoned = memory_of(&source, name, size).unwrap();
+    let reckoned = memory_of(&source, name, size).unwrap().unwrap();
     let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
     let before = memory("VmRSS:");
     if for_messages {

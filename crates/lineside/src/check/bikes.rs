@@ -6,12 +6,12 @@ use lineside_validate::Notices;
 use lineside_validate::rules::gbfs::{System, name_of, validate_while};
 use serde::Deserialize;
 
-use super::{Checked, NO_FORMAT, Plan, Point, Progress, STOPPED, outline_of};
+use super::{Checked, Plan, Point, Progress, STOPPED, outline_of, unlike};
 
 pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result<Checked, String> {
     let mut files = std::mem::take(&mut plan.files);
     if files.read.is_empty() {
-        let name = name_of(body).ok_or(NO_FORMAT)?;
+        let name = name_of(body).ok_or_else(|| unlike::words(body))?;
         files.read.push((name.to_owned(), body.clone()));
     }
     let system = System {

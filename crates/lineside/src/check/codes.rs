@@ -5,6 +5,9 @@ use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 /// What is said of real time that is held against no schedule.
 pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 
+/// What is said of a file that cannot be read where others can.
+pub(super) const UNREADABLE_FILE: &str = "unreadable_file";
+
 /// What decoders complain about, by code: what it means and what to do, in a sentence. `docs/rules/decoding.md` has the same.
 static DECODERS: &[(&str, &str)] = &[
     (
@@ -114,6 +117,10 @@ static DECODERS: &[(&str, &str)] = &[
     (
         "unmatched_passing_time",
         "A journey has a time at a point that its pattern does not have and is left out of timetables; refer to the pattern's own points.",
+    ),
+    (
+        UNREADABLE_FILE,
+        "A file of several cannot be read, or not to its end; mend it or fetch it again. The others were looked at, but not for what may lead into it.",
     ),
     (
         "unresolved_for_timetable",

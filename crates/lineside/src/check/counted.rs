@@ -1,5 +1,6 @@
 //! How far an input has been read, for whoever waits, and how reading ends once nobody waits any more.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,17 +86,25 @@ impl Read for Counting<'_> {
 pub(super) struct Stoppable<'a> {
     files: &'a mut dyn Files,
     stop: &'a Stop,
+    left_out: BTreeSet<String>,
 }
 
 impl<'a> Stoppable<'a> {
     pub(super) fn new(files: &'a mut dyn Files, stop: &'a Stop) -> Self {
-        Self { files, stop }
+        Self { files, stop, left_out: BTreeSet::new() }
+    }
+
+    /// Has these be as if they were not there.
+    pub(super) fn leave_out<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.left_out.extend(names.map(str::to_owned));
     }
 }
 
 impl Files for Stoppable<'_> {
     fn names(&mut self) -> Vec<String> {
-        self.files.names()
+        let mut names = self.files.names();
+        names.retain(|name| !self.left_out.contains(name));
+        names
     }
 
     fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {

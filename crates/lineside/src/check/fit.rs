@@ -5,9 +5,9 @@ use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_formats::siri;
 use lineside_validate::rules::SystemError;
 use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate, validate_schedule};
-use lineside_validate::{Context, Notices};
+use lineside_validate::{Context, Notices, Stop};
 
-use super::{Plan, others::timetable};
+use super::{Plan, STOPPED, others::timetable};
 use crate::convert::{Schedule, comes_to};
 
 /// Whether there is something to hold a message against.
@@ -19,13 +19,16 @@ pub(super) fn is_asked(plan: &Plan) -> bool {
 pub(super) fn judge(
     body: &Bytes,
     plan: &Plan,
+    stop: &Stop,
     notices: &mut Notices,
 ) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let of_schedule = |error: &dyn std::fmt::Display| format!("the schedule: {error}");
     let (rows, schedule) = match &plan.schedule {
         Some(zip) => {
-            let rows = timetable(zip, &context).map_err(|error| of_schedule(&error))?;
+            super::fits(zip, plan).map_err(|words| of_schedule(&words))?;
+            let rows = timetable(zip, &context, stop).map_err(|error| of_schedule(&error))?;
+            let rows = rows.ok_or(STOPPED)?;
             (rows, Some(Schedule::read(zip.clone()).map_err(|error| of_schedule(&error))?))
         }
         None => (Timetable::none(), None),

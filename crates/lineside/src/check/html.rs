@@ -3,7 +3,7 @@
 use lineside_validate::Severity;
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{Checked, Point, picture, text};
+use super::{Checked, Point, UNREAD, picture, text, unread_words};
 
 /// Findings of one kind that the page holds.
 const SHOWN: usize = 50;
@@ -46,12 +46,10 @@ pub(super) fn write(checked: &Checked) -> String {
                     " by Lineside " (env!("CARGO_PKG_VERSION")) "."
                 }
                 p { strong { (text::sum_of(checked)) } }
-                @if !checked.counts.is_empty() {
-                    p {
-                        @for (at, (kind, n)) in checked.counts.iter().enumerate() {
-                            @if at > 0 { ", " } (n) " " (text::of_number(kind, *n))
-                        }
-                    }
+                p { (text::counts_of(checked).join(", ")) }
+                @if !checked.unread.is_empty() {
+                    p { (UNREAD) }
+                    ul { @for file in &checked.unread { li { (unread_words(file)) } } }
                 }
                 (findings(&checked.findings, &checked.outline))
                 @for error in &checked.errors {

@@ -11,8 +11,11 @@ mod html;
 mod others;
 pub(crate) mod picture;
 mod places;
+mod reckoning;
 mod reread;
 mod text;
+mod unlike;
+mod unread;
 mod values;
 
 use std::collections::BTreeMap;
@@ -24,6 +27,7 @@ use lineside_formats::{Format, sniff};
 use lineside_ingest::SiriIds;
 use lineside_validate::gtfs::{Source, ZipSource};
 use lineside_validate::report::{self, Run, Summary};
+use lineside_validate::rules::gtfs::Unread;
 use lineside_validate::rules::{SystemError, gtfs};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
@@ -32,8 +36,10 @@ pub(crate) use codes::know;
 use counted::Counted;
 pub(crate) use counted::Progress;
 pub(crate) use places::{Place, Point, outline_of};
+pub(crate) use reckoning::{memory_for, too_much};
 pub(crate) use reread::Reread;
 pub(crate) use text::harmless;
+pub(crate) use unread::{UNREAD, UNREAD_FILE, unread_words};
 pub(crate) use values::memory_of;
 
 /// How something is looked at.
@@ -65,6 +71,8 @@ pub(crate) struct Plan {
     pub(crate) samples: usize,
     /// Whether it is said where on earth findings are.
     pub(crate) with_places: bool,
+    /// The memory in bytes that a look at a schedule may take, if that is to be reckoned, and who allows that.
+    pub(crate) memory: Option<(u64, &'static str)>,
     /// The files of a GBFS system, if it may be one.
     pub(crate) files: Files,
 }
@@ -105,6 +113,10 @@ pub(crate) struct Checked {
     pub(crate) findings: Vec<Finding>,
     /// Our own faults.
     pub(crate) errors: Vec<SystemError>,
+    /// The codes that were not to be told and were found, and how often.
+    ignored: Vec<(String, u64)>,
+    /// Files of a schedule of which rules did not see all.
+    pub(crate) unread: Vec<Unread>,
     /// What there is of each kind.
     counts: Vec<(&'static str, u64)>,
     /// What the reference's report says besides the findings; only of a schedule.
@@ -114,11 +126,11 @@ pub(crate) struct Checked {
     pub(crate) seconds: f64,
 }
 
+/// What standard input is called, which has no name of its own.
+pub(crate) const STDIN: &str = "standard input";
+
 /// Findings of one kind that can be kept, as many as the reference validator writes.
 pub(crate) const SAMPLES_MAX: u32 = 1_000;
-
-/// Why something cannot be checked.
-const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
 
 /// Why something is held against nothing else.
 pub(crate) const NOT_REAL_TIME: &str =
@@ -178,6 +190,11 @@ impl Checked {
         json!({ "outline": self.outline, "places": all })
     }
 
+    /// The files of which rules did not see all, as JSON.
+    pub(crate) fn unread(&self) -> Value {
+        json!(self.unread)
+    }
+
     /// The report as lines for a terminal.
     pub(crate) fn text(&self, in_colors: bool) -> String {
         text::write(self, in_colors)
@@ -188,8 +205,13 @@ impl Checked {
         html::write(self)
     }
 
-    fn new(format: Format, plan: Plan, mut findings: Vec<Finding>) -> Checked {
-        findings.retain(|finding| !plan.ignored.contains(&finding.code));
+    fn new(format: Format, plan: Plan, findings: Vec<Finding>) -> Checked {
+        let is_ignored = |finding: &Finding| plan.ignored.contains(&finding.code);
+        let (ignored, mut findings): (Vec<Finding>, Vec<Finding>) =
+            findings.into_iter().partition(is_ignored);
+        let mut ignored: Vec<(String, u64)> =
+            ignored.into_iter().map(|finding| (finding.code, finding.total)).collect();
+        ignored.sort();
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         let (errors, counts) = (Vec::new(), Vec::new());
         Checked {
@@ -197,6 +219,8 @@ impl Checked {
             plan,
             findings,
             errors,
+            ignored,
+            unread: Vec::new(),
             counts,
             summary: None,
             outline: Vec::new(),
@@ -248,12 +272,20 @@ fn findings(notices: &Notices) -> Vec<Finding> {
     findings.collect()
 }
 
+/// Sees that a look at a schedule takes no more memory than it may.
+fn fits(zip: &Bytes, plan: &Plan) -> Result<(), String> {
+    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let needed = memory_for(zip, allowed).map_err(|error| error.to_string())?;
+    too_much(needed, allowed, by).map_or(Ok(()), Err)
+}
+
 fn schedule(
     body: &Bytes,
     plan: Plan,
     progress: &Progress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<Checked, String> {
+    fits(body, &plan)?;
     let source = ZipSource::new(body, &Limits::default()).map_err(|error| error.to_string())?;
     progress.expect(source.list().iter().map(|(_, size)| size).sum());
     let source = Counted::new(source, progress);
@@ -286,6 +318,7 @@ fn schedule(
         ("shapes", counts.shapes),
     ];
     checked.summary = Some(Summary::new(&feed, &run));
+    checked.unread = Unread::of(&feed);
     checked.errors = errors;
     Ok(checked)
 }
@@ -309,6 +342,7 @@ mod tests {
             output: None,
             samples: 1,
             with_places: false,
+            memory: None,
             files: Files::default(),
         }
     }

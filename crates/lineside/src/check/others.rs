@@ -6,6 +6,7 @@ use lineside_formats::gtfs::{Limits, Tables};
 use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, is_json_twin, netex, siri};
 use lineside_validate::gtfs::ZipSource;
 use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate};
+use lineside_validate::rules::netex::{Extent, validate_until};
 use lineside_validate::rules::{self, SystemError};
 use lineside_validate::{Context, Notices, Severity, Stop};
 use serde_json::{Map, Value, json};
@@ -41,12 +42,12 @@ pub(super) fn check(
     }
     if format == Format::GtfsRt {
         let mut notices = Notices::new(plan.samples);
-        errors = judge(body, &plan, &mut notices)?;
+        errors = judge(body, &plan, stop, &mut notices)?;
         found.extend(super::findings(&notices));
     }
     if format == Format::Siri && fit::is_asked(&plan) {
         let mut notices = Notices::new(plan.samples);
-        errors.extend(fit::judge(body, &plan, &mut notices)?);
+        errors.extend(fit::judge(body, &plan, stop, &mut notices)?);
         found.extend(super::findings(&notices));
     }
     let mut checked = Checked::new(format, plan, found);
@@ -59,10 +60,19 @@ pub(super) fn check(
 }
 
 /// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, else those that need none.
-fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemError>, String> {
+fn judge(
+    body: &Bytes,
+    plan: &Plan,
+    stop: &Stop,
+    notices: &mut Notices,
+) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let timetable = match &plan.schedule {
-        Some(zip) => timetable(zip, &context).map_err(|error| format!("the schedule: {error}"))?,
+        Some(zip) => {
+            super::fits(zip, plan).map_err(|words| format!("the schedule: {words}"))?;
+            let read = timetable(zip, &context, stop);
+            read.map_err(|error| format!("the schedule: {error}"))?.ok_or(STOPPED)?
+        }
         None => Timetable::none(),
     };
     let before = plan.previous.as_ref().map(message).transpose();
@@ -77,9 +87,13 @@ fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemE
 }
 
 /// What is wrong with the schedule is not asked here.
-pub(super) fn timetable(zip: &Bytes, context: &Context) -> Result<Timetable, Error> {
+pub(super) fn timetable(
+    zip: &Bytes,
+    context: &Context,
+    stop: &Stop,
+) -> Result<Option<Timetable>, Error> {
     let source = ZipSource::in_any_folder(zip, &Limits::default())?;
-    Timetable::read(&source, context)
+    Timetable::read_until(&source, context, stop)
 }
 
 fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {
@@ -162,7 +176,7 @@ fn look(
             Ok(Looked { problems, counts, errors, outline, ..Looked::default() })
         }
         Format::Netex => netex(body, (context, stop), notices).map_err(words),
-        Format::Gtfs | Format::Gbfs | Format::Raw => Err(super::NO_FORMAT.to_owned()),
+        Format::Gtfs | Format::Gbfs | Format::Raw => Err(super::unlike::words(body)),
     }
 }
 
@@ -173,15 +187,24 @@ fn netex(
 ) -> Result<Looked, Error> {
     let limits = netex::Limits::default();
     let mut files = netex::Source::new(body, &limits.files)?;
-    let (publication, problems) = netex::decode(&mut Stoppable::new(&mut files, stop), &limits)?;
+    let goes_on = || !stop.is_stopped();
+    let mut files = Stoppable::new(&mut files, stop);
+    let read = netex::decode_readable(&mut files, &limits, &goes_on)?;
+    let netex::Readable { publication, mut problems, refused } = read;
     let counts = vec![("journeys", publication.counts().service_journeys as u64)];
     let mut unused = Problems::new();
-    netex::write_gtfs(&publication, &mut Nowhere(stop), &mut unused)?;
+    // What is lacking for a timetable may be in files that cannot be read.
+    if refused.is_empty() {
+        netex::write_gtfs(&publication, &mut Nowhere(stop), &mut unused)?;
+    }
     drop(publication);
     let mut files = netex::Source::new(body, &limits.files)?;
     let mut files = Stoppable::new(&mut files, stop);
-    let errors = rules::netex::validate_until(&mut files, &limits, context, stop, notices)?;
-    let errors = errors.unwrap_or_default();
+    files.leave_out(refused.iter().filter_map(Error::file));
+    refused.iter().for_each(|refusal| problems.push(unreadable(refusal)));
+    let extent = if refused.is_empty() { Extent::Whole } else { Extent::Part };
+    let looked = validate_until(&mut files, extent, &limits, context, stop, notices)?;
+    let errors = looked.unwrap_or_default();
     Ok(Looked { problems, unused, counts, errors, outline: Vec::new() })
 }
 
@@ -190,6 +213,13 @@ fn vehicles(message: &siri::Message) -> impl Iterator<Item = &siri::Location> {
     let deliveries = message.deliveries().flat_map(|it| &it.vehicle_monitorings);
     let activities = deliveries.flat_map(|it| &it.vehicle_activities);
     activities.filter_map(|it| it.monitored_vehicle_journey.as_ref()?.vehicle_location.as_ref())
+}
+
+/// That a file of several cannot be read.
+fn unreadable(refusal: &Error) -> Problem {
+    let (file, words) = (refusal.file().unwrap_or_default(), refusal.to_string());
+    let reason = words.strip_prefix(file).and_then(|words| words.strip_prefix(": "));
+    Problem::new(file, codes::UNREADABLE_FILE, reason.unwrap_or(&words))
 }
 
 fn counts_of(message: &siri::Message) -> Vec<(&'static str, u64)> {

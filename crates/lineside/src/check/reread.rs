@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use lineside_formats::Format;
+use lineside_validate::rules::gtfs::Unread;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 use lineside_validate::{Kind, Severity};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -42,6 +43,8 @@ pub(crate) struct Reread {
     pub(crate) outline: Vec<Point>,
     /// Our own faults, where the report names them: each rule with what it said.
     pub(crate) faults: Vec<(String, String)>,
+    /// Files of which rules did not see all.
+    pub(crate) unread: Vec<Unread>,
 }
 
 #[derive(Deserialize)]
@@ -81,6 +84,8 @@ struct Ours {
     places: Placed,
     #[serde(default)]
     outline: First<Point, OUTLINE_MAX>,
+    #[serde(default)]
+    unread: First<Unread, KINDS_MAX>,
 }
 
 /// Where findings of some codes are: of as many as are read, and the first of each.
@@ -246,6 +251,7 @@ impl Reread {
             findings,
             left_out,
             outline: lineside.outline.kept,
+            unread: lineside.unread.kept,
             faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
         })
     }

@@ -8,7 +8,8 @@ use lineside_validate::Severity;
 use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
-use super::{Checked, Finding};
+use super::unread::is_partly_read;
+use super::{Checked, Finding, STDIN, UNREAD, unread_words};
 
 /// Findings of one kind that are shown.
 const SHOWN: usize = 3;
@@ -17,15 +18,13 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     let mut out = String::new();
     let paint =
         |severity, text: &str| if in_colors { painted(severity, text) } else { text.to_owned() };
-    let counts: Vec<String> = checked
-        .counts
-        .iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(kind, n)| format!("{n} {}", of_number(kind, *n)))
-        .collect();
-    let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
+    let counts = counts_of(checked).join(", ");
+    let counts = if counts.is_empty() { counts } else { format!(": {counts}") };
     // Writing into a String cannot fail.
-    let input = harmless(&checked.plan.input);
+    let input = match checked.plan.input.as_str() {
+        STDIN => Cow::Borrowed("Standard input"),
+        input => harmless(input),
+    };
     _ = writeln!(out, "{input} is {}{counts}", name_of(checked));
     for finding in &checked.findings {
         let name = paint(finding.severity, finding.severity.name());
@@ -33,18 +32,36 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         if !finding.summary.is_empty() {
             _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
         }
-        for sample in finding.samples.iter().take(SHOWN) {
+        // Some are about the whole and have nothing to tell but that.
+        let told = || finding.samples.iter().filter(|sample| !sample.is_empty());
+        for sample in told().take(SHOWN) {
             _ = writeln!(out, "  - {}", harmless(&line_of(sample)));
         }
-        if finding.total > SHOWN as u64 && !finding.samples.is_empty() {
+        if finding.total > SHOWN as u64 && told().next().is_some() {
             _ = writeln!(out, "  - and {} more", finding.total - SHOWN as u64);
         }
     }
     _ = writeln!(out, "\n{}", sum_of(checked));
+    if !checked.unread.is_empty() {
+        _ = writeln!(out, "{UNREAD}");
+        for file in &checked.unread {
+            _ = writeln!(out, "  - {}", unread_words(file));
+        }
+    }
     for error in &checked.errors {
         _ = writeln!(out, "{}", harmless(&fault_of(error)));
     }
     out
+}
+
+/// What there is of each kind, in words. What is in rows that could not be read is not counted, and that is said.
+pub(super) fn counts_of(checked: &Checked) -> Vec<String> {
+    let counts = checked.counts.iter().filter_map(|&(kind, n)| {
+        let is_part = is_partly_read(kind, &checked.unread);
+        let readable = if is_part { "readable " } else { "" };
+        (n > 0 || is_part).then(|| format!("{n} {readable}{}", of_number(kind, n)))
+    });
+    counts.collect()
 }
 
 /// A line as one line that does nothing to a terminal or to who reads a build's log: a producer chooses the names of his files.
@@ -60,7 +77,7 @@ pub(crate) fn harmless(line: &str) -> Cow<'_, str> {
 }
 
 /// A word for several things, or for one.
-pub(super) fn of_number(several: &'static str, n: u64) -> &'static str {
+fn of_number(several: &'static str, n: u64) -> &'static str {
     match several {
         several if n != 1 => several,
         "agencies" => "agency",
@@ -76,8 +93,19 @@ pub(super) fn name_of(checked: &Checked) -> String {
     }
 }
 
+/// How many findings there are of each severity, and what of them was not to be told.
 pub(super) fn sum_of(checked: &Checked) -> String {
-    sum(&checked.findings)
+    let sum = sum(&checked.findings);
+    let codes = checked.ignored.iter().map(|(code, total)| format!("{code} ({})", times(*total)));
+    let codes: Vec<String> = codes.collect();
+    if codes.is_empty() {
+        return sum;
+    }
+    let n = codes.len();
+    let ignored =
+        if n == 1 { "1 code is ignored".to_owned() } else { format!("{n} codes are ignored") };
+    let sum = if checked.findings.is_empty() { "Nothing else was found.".to_owned() } else { sum };
+    format!("{sum} {ignored}: {}.", codes.join(", "))
 }
 
 /// What is said of a rule of ours that broke off or met a limit.
@@ -85,7 +113,7 @@ pub(super) fn fault_of(error: &SystemError) -> String {
     format!("Our own fault: the rule {} did not look to the end: {}", error.rule, error.message)
 }
 
-/// How many findings there are of each severity, in words.
+/// How many findings are told of each severity, in words.
 fn sum(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return "Nothing was found.".to_owned();

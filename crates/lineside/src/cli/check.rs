@@ -1,11 +1,20 @@
 //! `lineside check`: what is wrong with a file, fit for a producer's own builds.
 
+mod settings;
+
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::settings::Settings;
+use super::{Failure, input, input::Reach, print, system};
+use crate::check::{
+    Checked, Files, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check, harmless, know,
+};
+use crate::config::parse_size;
+use crate::convert::DISCOVERY;
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
@@ -16,16 +25,11 @@ use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
 use lineside_validate::gtfs::is_country;
 use lineside_validate::rules::{SystemError, gbfs};
-use serde::Deserialize;
-
-use super::{Failure, convert::ids_of, input, input::Reach, print, system};
-use crate::check::{
-    Checked, Files, NOT_REAL_TIME, Plan, Progress, SAMPLES_MAX, check, harmless, know,
-};
-use crate::convert::DISCOVERY;
 
 /// Largest input.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
+/// What a look may take if nobody says otherwise: that of the largest national schedules is half of it.
+const MEMORY: &str = "8GiB";
 /// How often the progress is drawn anew.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -41,8 +45,7 @@ enum Format {
 }
 
 /// From what on the command ends with 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
     /// Errors only
     Error,
@@ -105,6 +108,9 @@ pub(crate) struct Arguments {
     /// Findings of each kind that are told; all are counted
     #[arg(long, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
     samples: u32,
+    /// What a look at a schedule may take: one that could take more, by its rows, is refused before
+    #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = memory)]
+    memory: u64,
     /// The day on which it is judged; today without it
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
@@ -114,7 +120,7 @@ pub(crate) struct Arguments {
     /// How the report is written
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// A folder for report.json, report.html, places.json and system_errors.json
+    /// A folder for report.json, report.html, places.json, unread.json and system_errors.json
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// From what on the command ends with 1 (default: error)
@@ -128,18 +134,8 @@ pub(crate) struct Arguments {
     config: Option<PathBuf>,
 }
 
-/// What a settings file may say.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Settings {
-    fail_on: Option<FailOn>,
-    #[serde(default)]
-    ignore: Vec<String>,
-    country: Option<String>,
-    /// That country.
-    #[serde(skip)]
-    in_country: Option<[u8; 2]>,
-    date: Option<Date>,
+fn memory(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "a size is a number with a unit, such as 8GiB".to_owned())
 }
 
 fn country(text: &str) -> Result<[u8; 2], String> {
@@ -154,42 +150,33 @@ fn country(text: &str) -> Result<[u8; 2], String> {
     }
 }
 
-fn settings(file: &Path) -> Result<Settings, Failure> {
-    let usage = |reason: String| Failure::Usage(format!("{}: {reason}", file.display()));
-    let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
-    let mut settings: Settings = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
-    know(&settings.ignore).map_err(|reason| usage(format!("ignore: {reason}")))?;
-    let named = settings.country.as_deref().map(country).transpose();
-    settings.in_country = named.map_err(|reason| usage(format!("country: {reason}")))?;
-    Ok(settings)
-}
-
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let reach = if arguments.public_only { Reach::Public } else { Reach::Anywhere };
-    let settings = arguments.config.as_deref().map(settings).transpose()?.unwrap_or_default();
-    know(&arguments.ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
+    let settings = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
+    let ignore = codes(&arguments.ignore);
+    know(&ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
-    let of_file = settings.in_country;
     let clock = Arc::new(RealClock::new());
     let now = Timestamp::from_millisecond(clock.wall().0)
         .map_err(|error| Failure::Unfinished(format!("the clock of this machine: {error}")))?;
     let today = now.to_zoned(TimeZone::system()).date();
     let mut ignored = settings.ignore;
-    ignored.extend(arguments.ignore.iter().cloned());
+    ignored.extend(ignore);
     let mut plan = Plan {
-        input: arguments.name.clone().unwrap_or_else(|| arguments.input.clone()),
+        input: arguments.name.clone().unwrap_or_else(|| name_of(&arguments.input)),
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
         schedule: read_given(arguments.r#static.as_deref(), reach).await?,
         previous: None,
         ids: SiriIds::Same,
-        country: arguments.country.or(of_file),
+        country: arguments.country.or(settings.country),
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
         samples: arguments.samples as usize,
         with_places: arguments.output.is_some() || arguments.format == Format::Html,
+        memory: Some((arguments.memory, "--memory")),
         files: Files::default(),
     };
     let (body, files) = given(&arguments.input, reach).await?;
@@ -235,6 +222,17 @@ async fn put_beside(
         return usage("--previous is for GTFS-Realtime, SIRI and GBFS");
     }
     Ok(())
+}
+
+/// The codes of a list; what is empty in it is none, as where a build's variable has nothing in it.
+fn codes(given: &[String]) -> Vec<String> {
+    let codes = given.iter().map(|code| code.trim().to_owned());
+    codes.filter(|code| !code.is_empty()).collect()
+}
+
+/// What the report calls an input that was given no name.
+fn name_of(input: &str) -> String {
+    if input == "-" { STDIN.to_owned() } else { input.to_owned() }
 }
 
 /// How the command ends, once all is told. What was not looked at to the end is not fine, whatever findings may be.
@@ -338,6 +336,7 @@ fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
         ("report.json", json_text(&checked.json())?),
         ("report.html", checked.html()),
         ("places.json", json_text(&checked.places())?),
+        (UNREAD_FILE, json_text(&checked.unread())?),
         ("system_errors.json", json_text(&checked.system_errors())?),
     ];
     for (name, text) in files {
@@ -356,6 +355,13 @@ mod tests {
         assert_eq!(country("gb"), Ok(*b"GB"));
         assert!(country("UK").unwrap_err().contains("GB is the United Kingdom"));
         assert!(country("Norway").unwrap_err().contains("two letters"));
+    }
+
+    #[test]
+    fn an_empty_variable_of_a_build_ignores_nothing() {
+        let given = |list: &str| codes(&list.split(',').map(str::to_owned).collect::<Vec<_>>());
+        assert!(given("").is_empty() && given(" , ").is_empty());
+        assert_eq!(given("unknown_file, unknown_column,"), ["unknown_file", "unknown_column"]);
     }
 
     #[test]

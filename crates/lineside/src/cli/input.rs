@@ -8,6 +8,7 @@ use lineside_ingest::{FeedConfig, FeedId, Location, fetch_once};
 use lineside_sync::{Clock, RealClock};
 
 use super::Failure;
+use crate::check::STDIN;
 
 /// Which addresses are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(in crate::cli) enum Reach {
 
 /// The bytes of an input, at most so many.
 pub(super) async fn read(input: &str, most: u64, reach: Reach) -> Result<Bytes, Failure> {
-    let unfinished = |reason: String| Failure::Unfinished(format!("{input}: {reason}"));
+    let unfinished = |reason: String| Failure::Unfinished(told(input, &reason));
     if input == "-" {
         let read = tokio::task::spawn_blocking(move || {
             let mut body = Vec::new();
@@ -36,6 +37,15 @@ pub(super) async fn read(input: &str, most: u64, reach: Reach) -> Result<Bytes, 
     }
     let location = Location::parse(input).map_err(|error| Failure::Usage(error.to_string()))?;
     fetch(location, most, reach).await.map_err(unfinished)
+}
+
+/// What came of an input, by its name, which is said once.
+fn told(input: &str, reason: &str) -> String {
+    match input {
+        "-" => format!("{STDIN}: {reason}"),
+        _ if reason.starts_with(input) => reason.to_owned(),
+        _ => format!("{input}: {reason}"),
+    }
 }
 
 /// The bytes of a place, at most so many.
@@ -56,4 +66,16 @@ pub(in crate::cli) fn config_of(location: Location, most: u64) -> Result<FeedCon
 
 pub(in crate::cli) fn clock() -> Arc<dyn Clock> {
     Arc::new(RealClock::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told;
+
+    #[test]
+    fn an_input_is_named_once() {
+        assert_eq!(told("bad.bin", "bad.bin cannot be read: x"), "bad.bin cannot be read: x");
+        assert_eq!(told("a.zip", "larger than 2 MiB"), "a.zip: larger than 2 MiB");
+        assert_eq!(told("-", "larger than 2 MiB"), "standard input: larger than 2 MiB");
+    }
 }

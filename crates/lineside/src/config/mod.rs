@@ -43,7 +43,7 @@ pub(crate) use siri::read_id_table;
 pub(crate) use stamp::Stamp;
 pub(crate) use validation::Validation;
 pub(crate) use validators::Validator;
-pub(crate) use value::{duration_text, size_text};
+pub(crate) use value::{duration_text, parse_size, size_text};
 pub use visitors::Visitors;
 
 /// Where a server listens when nothing else is said.

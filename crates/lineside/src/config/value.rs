@@ -174,7 +174,8 @@ impl Visitor<'_> for SizeVisitor {
     }
 }
 
-fn parse_size(text: &str) -> Option<u64> {
+/// The bytes that a size with its unit comes to, such as `8GiB`; nothing if it is none.
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
     let factor: u64 = match unit.trim() {

@@ -16,11 +16,10 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::Version;
-use super::reckoning::memory_for;
 use super::report::{Fault, Finding, Outcome, Report, Subject};
 use crate::app::App;
-use crate::check::{self, Checked, Plan, Progress};
-use crate::config::{Validation, duration_text, size_text};
+use crate::check::{self, Checked, Plan, Progress, memory_for, too_much};
+use crate::config::{Validation, duration_text};
 use crate::http::rfc3339;
 use crate::patience::{Stopwatch, within};
 
@@ -102,8 +101,7 @@ fn begin(
     let (reply, done) = oneshot::channel();
     let work = move || {
         let report = task.run(&progress, &watch);
-        // The slot is taken until the look has ended, also where nobody waits for it any more: of GTFS soon after it was
-        // stopped, of NeTEx at the next file of it.
+        // The slot is taken until the look has ended, also where nobody waits for it any more: soon after it was stopped.
         drop(permit);
         let _: Result<(), Report> = reply.send(report);
     };
@@ -138,6 +136,7 @@ impl Task {
             output: None,
             samples: SAMPLES,
             with_places: true,
+            memory: None,
             files: check::Files::default(),
         };
         let (feed, memory) = (feed.id().to_string(), limits.memory);
@@ -150,14 +149,17 @@ impl Task {
         let version = self.body.version();
         let subject = Subject::Dataset { version, tag: self.tag, refused: self.refused };
         let mut report = Report::empty(self.feed, subject, self.at);
-        let needed = memory_for(bytes, self.memory);
-        if needed > self.memory {
-            let (needs, may) = (size_text(needed.div_ceil(1 << 20) << 20), size_text(self.memory));
-            let words = format!(
-                "it would take about {needs} of memory, and validation.memory allows {may}"
-            );
-            report.outcome = Outcome::Unfinished { words };
-            return report;
+        match memory_for(bytes, self.memory) {
+            Ok(needed) => {
+                if let Some(words) = too_much(needed, self.memory, "validation.memory") {
+                    report.outcome = Outcome::Unfinished { words };
+                    return report;
+                }
+            }
+            Err(error) => {
+                report.be_unreadable(error.to_string());
+                return report;
+            }
         }
         let elapsed = || watch.elapsed().as_secs_f64();
         match check::check(bytes, self.plan, progress, &elapsed) {
@@ -184,6 +186,7 @@ impl Report {
             changes: None,
             about: json!({}),
             outline: Vec::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -195,6 +198,7 @@ impl Report {
         };
         self.faults = checked.errors.iter().map(|it| fault(it.rule, &it.message)).collect();
         self.outline = checked.outline;
+        self.unread = checked.unread;
         let findings = checked.findings.into_iter().map(|found| Finding {
             code: found.code,
             severity: found.severity,
@@ -260,6 +264,7 @@ mod tests {
             output: None,
             samples: 1,
             with_places: false,
+            memory: None,
             files: check::Files::default(),
         };
         let (body, at) = (Body::of(bytes.clone()), UnixMillis(1_781_510_400_000));

@@ -10,7 +10,6 @@
 mod changes;
 mod looking;
 mod realtime;
-mod reckoning;
 mod record;
 mod report;
 mod verdict;

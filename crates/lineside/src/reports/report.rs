@@ -4,6 +4,7 @@ use lineside_ingest::FeedId;
 use lineside_store::ReportRow;
 use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
+use lineside_validate::rules::gtfs::Unread;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -74,6 +75,9 @@ pub(crate) struct Report {
     pub(crate) about: Value,
     /// Where stops are, to draw under places.
     pub(crate) outline: Vec<Point>,
+    /// Files of a schedule of which rules did not see all.
+    #[serde(default)]
+    pub(crate) unread: Vec<Unread>,
 }
 
 /// What was looked at.
@@ -203,6 +207,7 @@ impl Report {
             changes: None,
             about: Value::Null,
             outline: read.outline,
+            unread: read.unread,
         }
     }
 
@@ -258,6 +263,7 @@ impl Report {
         ours["feed"] = json!(self.feed);
         ours["url"] = json!(format!("{base}{}", self.address()));
         ours["faults"] = json!(self.faults);
+        ours["unread"] = json!(self.unread);
         json!({ "summary": self.about, "notices": notices, "lineside": ours })
     }
 
@@ -361,6 +367,7 @@ pub(crate) mod tests {
             changes: None,
             about: json!({}),
             outline: Vec::new(),
+            unread: Vec::new(),
         }
     }
 

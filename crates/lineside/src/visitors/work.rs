@@ -12,12 +12,14 @@ use tempfile::TempDir;
 use url::Url;
 
 use super::{Desk, Stage, written};
-use crate::config;
+use crate::config::{self, size_text};
 
 /// How long fetching an address may take.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
 /// Findings of each kind that a report holds.
 const SAMPLES: &str = "100";
+/// What the program's last words are where the system gives it no more memory.
+const NO_ROOM: &str = "memory allocation of";
 /// What the file is called in the folder that it has for itself,
 const FILE: &str = "brought";
 /// and the folder beside it for what is found.
@@ -95,7 +97,7 @@ async fn report_of(
     let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
     desk.set(link, Stage::Running);
     let program = Program {
-        command: command(&desk.program, folder.path(), &name),
+        command: command(&desk.program, folder.path(), &name, rules.memory),
         timeout: rules.timeout,
         memory: rules.memory,
     };
@@ -105,7 +107,7 @@ async fn report_of(
     match (found, ran) {
         // Also where it ends with 3, as a rule of ours broke off.
         (Ok(report), _) => Ok(report),
-        (Err(_), Err(not)) => Err(told(&not.why, &not.said, &name)),
+        (Err(_), Err(not)) => Err(told(&not.why, &not.said, &name, rules.memory)),
         (Err(error), Ok(_)) => {
             tracing::error!(%error, "a visitor's report cannot be read");
             Err("its report could not be read: that is this server's fault and not your file's"
@@ -115,21 +117,28 @@ async fn report_of(
 }
 
 /// A file may be the list of a system's files, and a stranger wrote it: `--public-only`.
-fn command(program: &Path, folder: &Path, name: &str) -> Vec<String> {
+fn command(program: &Path, folder: &Path, name: &str, memory: u64) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut command = vec![text(program), "check".to_owned(), text(&folder.join(FILE))];
     command.push(format!("--name={name}"));
+    command.push(format!("--memory={memory}"));
     command.push(format!("--output={}", text(&folder.join(FOUND))));
     command.extend(["--public-only", "--fail-on=never", "--samples", SAMPLES].map(str::to_owned));
     command
 }
 
 /// Why there is no report, for who brought the file. What the program itself said of the file says more than how it ended.
-fn told(why: &str, said: &str, name: &str) -> String {
+fn told(why: &str, said: &str, name: &str, memory: u64) -> String {
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
     let of_file = last.and_then(|line| line.split_once(&format!("{name}: ")));
     match of_file {
-        Some((_, reason)) => reason.to_owned(),
+        Some((_, reason)) => reason.replace("--memory allows", "visitors.memory allows"),
+        None if said.contains(NO_ROOM) => {
+            let memory = size_text(memory);
+            format!(
+                "looking at it takes more memory than visitors.memory allows, which is {memory}"
+            )
+        }
         None => format!("looking at it broke off: it {why}"),
     }
 }
@@ -193,6 +202,7 @@ mod tests {
             echo '{"summary": {"input": "a.xml"}, "notices": []}' > "$folder/report.json"
             echo '{"notices": [{"sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}' > "$folder/system_errors.json"
             echo '{"outline": [], "places": {}}' > "$folder/places.json"
+            echo '[]' > "$folder/unread.json"
             exit 3"#;
         let found = looked_at(script, &config::Visitors::default()).await;
         let Some(Standing::Done(report)) = found else { panic!("it stands otherwise: {found:?}") };
@@ -233,7 +243,15 @@ mod tests {
     #[test]
     fn what_is_told_of_a_file_without_report_names_no_place_of_ours() {
         let said = "lineside: gtfs.zip: this is no zip\n";
+        let told = |why: &str, said: &str, name: &str| told(why, said, name, 4 << 30);
         assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is no zip");
+        let said =
+            "lineside: gtfs.zip: it would take about 9GiB of memory, and --memory allows 4GiB\n";
+        let bound = told("ended with exit code 3", said, "gtfs.zip");
+        assert_eq!(bound, "it would take about 9GiB of memory, and visitors.memory allows 4GiB");
+        let bound =
+            told("was ended by SIGABRT", "memory allocation of 512 bytes failed\n", "gtfs.zip");
+        assert!(bound.contains("visitors.memory allows, which is 4GiB"), "{bound}");
         let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
         assert_eq!(broken, "looking at it broke off: it did not end within 120s and was stopped");
         let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");

@@ -6,15 +6,17 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use bytes::Bytes;
+use lineside_validate::rules::gtfs::Unread;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::check::UNREAD_FILE;
 use crate::reports::Fault;
 
 /// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
-/// The largest list of our own faults.
+/// The largest list of our own faults, or of files that could not be read.
 const FAULTS_BYTES_MAX: u64 = 1 << 20;
 /// The largest list of places: 180 kinds of 100 places with names of some hundred bytes stay below it.
 const PLACES_BYTES_MAX: u64 = 4 << 20;
@@ -40,6 +42,8 @@ struct Ours<'a> {
     outline: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     places: BTreeMap<String, &'a RawValue>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<Unread>,
 }
 
 /// `places.json`.
@@ -75,10 +79,11 @@ struct SystemError {
 /// If there is none, or it is not whole.
 pub(super) fn read(folder: &Path) -> io::Result<Bytes> {
     let report = read_file(&folder.join("report.json"), BYTES_MAX)?;
+    let unread = read_file(&folder.join(UNREAD_FILE), FAULTS_BYTES_MAX)?;
     // The last that is written: where it is whole, all is.
     let errors = read_file(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
     let places = read_file(&folder.join("places.json"), PLACES_BYTES_MAX)?;
-    Ok(joined(&report, &errors, &places)?.into())
+    Ok(joined(&report, &errors, &unread, &places)?.into())
 }
 
 fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -90,18 +95,23 @@ fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn joined(report: &[u8], errors: &[u8], places: &[u8]) -> serde_json::Result<Vec<u8>> {
+fn joined(
+    report: &[u8],
+    errors: &[u8],
+    unread: &[u8],
+    places: &[u8],
+) -> serde_json::Result<Vec<u8>> {
     let mut report: Report<'_> = serde_json::from_slice(report)?;
     let errors: SystemErrors = serde_json::from_slice(errors)?;
     report.summary.remove(FOLDER);
     let faults = errors.notices.into_iter().flat_map(|notice| notice.sample_notices);
     let faults: Vec<Fault> =
         faults.map(|error| Fault { rule: error.validator, message: error.message }).collect();
-    let places: Places<'_> = serde_json::from_slice(places)?;
-    let Places { outline, places } = places;
-    let has_some = !faults.is_empty() || !places.is_empty();
+    let unread: Vec<Unread> = serde_json::from_slice(unread)?;
+    let Places { outline, places } = serde_json::from_slice(places)?;
+    let has_some = !faults.is_empty() || !unread.is_empty() || !places.is_empty();
     let outline = (!places.is_empty()).then_some(outline);
-    report.lineside = has_some.then_some(Ours { faults, outline, places });
+    report.lineside = has_some.then_some(Ours { faults, outline, places, unread });
     serde_json::to_vec(&report)
 }
 
@@ -123,6 +133,7 @@ mod tests {
         fs::write(folder.path().join("places.json"), NOWHERE).unwrap();
         fs::write(folder.path().join("report.json"), report).unwrap();
         fs::write(folder.path().join("system_errors.json"), errors).unwrap();
+        fs::write(folder.path().join("unread.json"), "[]").unwrap();
         folder
     }
 
@@ -148,6 +159,15 @@ mod tests {
         fs::write(folder.path().join("places.json"), places).unwrap();
         let found: Value = serde_json::from_slice(&read(folder.path()).unwrap()).unwrap();
         assert_eq!(found["lineside"], serde_json::from_str::<Value>(places).unwrap());
+    }
+
+    #[test]
+    fn what_no_rule_saw_stands_in_the_report() {
+        let folder = folder(REPORT, NONE);
+        let unread = json!([{"filename": "agency.txt", "lack": "rows", "rows": 1, "rules": 12}]);
+        fs::write(folder.path().join("unread.json"), unread.to_string()).unwrap();
+        let found: Value = serde_json::from_slice(&read(folder.path()).unwrap()).unwrap();
+        assert_eq!(found["lineside"]["unread"], unread);
     }
 
     #[test]

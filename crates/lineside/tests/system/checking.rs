@@ -12,7 +12,7 @@ use zip::write::SimpleFileOptions;
 use crate::support::process::lineside;
 
 /// A schedule with one error: a level that is not there; and one note: a file that nobody knows.
-const FILES: [(&str, &str); 9] = [
+pub(crate) const FILES: [(&str, &str); 9] = [
     (
         "agency.txt",
         "agency_id,agency_name,agency_url,agency_timezone,agency_lang\n\
@@ -59,16 +59,20 @@ pub(crate) fn zip_with(name: &str, text: &str) -> Vec<u8> {
     zip_of(&FILES.map(|(file, old)| (file, if file == name { text } else { old })))
 }
 
-fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files.iter().copied() {
-        writer.start_file(name, SimpleFileOptions::default()).unwrap();
+        let options = SimpleFileOptions::default();
+        // As small as it becomes.
+        let options = options.compression_method(zip::CompressionMethod::Deflated);
+        let options = options.compression_level(Some(9));
+        writer.start_file(name, options).unwrap();
         writer.write_all(text.as_bytes()).unwrap();
     }
     writer.finish().unwrap().into_inner()
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = lineside(arguments);
     let Output { status, stdout, stderr } = command.current_dir(folder).output().unwrap();
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
@@ -80,7 +84,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-const DAY: &str = "2026-06-15";
+pub(crate) const DAY: &str = "2026-06-15";
 
 #[test]
 fn what_is_wrong_is_told_the_worst_first_and_ends_with_one() {
@@ -215,7 +219,7 @@ fn standard_input_is_read_and_what_is_no_feed_is_refused() {
     child.stdin.take().unwrap().write_all(&zip()).unwrap();
     let Output { status, stdout, .. } = child.wait_with_output().unwrap();
     assert_eq!(status.code(), Some(0));
-    assert!(String::from_utf8(stdout).unwrap().starts_with("- is GTFS"));
+    assert!(String::from_utf8(stdout).unwrap().starts_with("Standard input is GTFS"));
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("x.bin"), b"hello").unwrap();
     let (code, _, error) = run(folder.path(), &["check", "x.bin"]);

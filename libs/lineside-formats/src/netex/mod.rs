@@ -45,7 +45,34 @@ pub use self::{
 /// If nothing of it is NeTEx; if a file cannot be read, is cut off, is not well-formed, declares a document type, or
 /// uses entities of its own; or if a limit is passed. Everything else is a problem.
 pub fn decode(files: &mut dyn Files, limits: &Limits) -> Result<(Publication, Problems), Error> {
-    reader::decode(files, limits)
+    reader::decode(files, limits, &|| true, None)
+}
+
+/// Of a publication what can be read.
+#[derive(Debug)]
+pub struct Readable {
+    /// The records; of a file that cannot be read those before where it breaks off.
+    pub publication: Publication,
+    /// What is wrong in the files.
+    pub problems: Problems,
+    /// Why files cannot be read that could not, each named.
+    pub refused: Vec<Error>,
+}
+
+/// The same as [`decode`] of the files that can be read, as long as `goes_on` says so: it is asked at every thousandth
+/// element or so, and once it says no, that is an error.
+///
+/// # Errors
+///
+/// If no file can be read, or none is NeTEx; if a limit is passed.
+pub fn decode_readable(
+    files: &mut dyn Files,
+    limits: &Limits,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Readable, Error> {
+    let mut refused = Vec::new();
+    let (publication, problems) = reader::decode(files, limits, goes_on, Some(&mut refused))?;
+    Ok(Readable { publication, problems, refused })
 }
 
 /// Writes a publication as GTFS, and tells what of it GTFS cannot say. References that lead nowhere are problems.

@@ -57,13 +57,15 @@ const UNTRANSLATED: [(&str, &str); 9] = [
     ("StopPlaceEntrance", "entrances are not translated"),
 ];
 
-/// Reads all XML files.
+/// Reads all XML files as long as `goes_on` says so. What cannot be read is refused, or told in `refused` if there is such a
+/// list, and the others are read all the same.
 pub(super) fn decode(
     files: &mut dyn Files,
     limits: &Limits,
+    goes_on: &dyn Fn() -> bool,
+    mut refused: Option<&mut Vec<Error>>,
 ) -> Result<(Publication, Problems), Error> {
-    // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they send.
-    let mut publication = Publication::new(RandomState::new().hash_one("ids"));
+    let mut publication = empty();
     let mut problems = files.take_problems();
     let mut names = files.names();
     names.retain(|name| is_xml(name));
@@ -73,39 +75,59 @@ pub(super) fn decode(
     // One room for all files: it grows to the largest, and no more.
     let mut body = Vec::new();
     for name in &names {
-        read_file(files, name, limits.files.entry_bytes.min(left), &mut body)?;
-        left = left.saturating_sub(body.len() as u64);
-        refuse_at_sight(&body).map_err(|error| error.in_file(name))?;
-        let text = xml::to_text(&body).map_err(|error| error.in_file(name))?;
-        let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
-        let mut reader = Reader {
-            xml: Xml::new(&text, bounds),
-            file: publication.files.len() as u32,
-            name,
-            out: &mut publication,
-            problems: &mut problems,
-            limits,
-            record_bytes,
-            within: Within::Other,
+        let mut read = || -> Result<bool, Error> {
+            let read = read_file(files, name, limits.files.entry_bytes.min(left), &mut body);
+            left = left.saturating_sub(body.len() as u64);
+            read?;
+            refuse_at_sight(&body)?;
+            let text = xml::to_text(&body)?;
+            let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
+            let mut reader = Reader {
+                xml: Xml::new(&text, bounds).reading_while(goes_on),
+                file: publication.files.len() as u32,
+                name,
+                out: &mut publication,
+                problems: &mut problems,
+                limits,
+                record_bytes,
+                within: Within::Other,
+            };
+            let is_netex = reader.document();
+            record_bytes = reader.record_bytes;
+            is_netex
         };
-        if reader.document().map_err(|error| error.in_file(name))? {
-            n_read += 1;
+        match (read().map_err(|error| error.in_file(name)), &mut refused) {
+            (Ok(is_netex), _) => n_read += usize::from(is_netex),
+            (Err(error), Some(refused)) if is_about_file(error.kind()) => refused.push(error),
+            (Err(error), _) => return Err(error),
         }
-        record_bytes = reader.record_bytes;
         publication.files.push(name.as_str().into());
     }
     if n_read == 0 {
+        if let Some(first) = refused.and_then(|refused| refused.drain(..).next()) {
+            return Err(first);
+        }
         let detail = "holds no PublicationDelivery, so it is not NeTEx";
         return Err(Error::new(ErrorKind::Decode, detail));
     }
     if publication.texts.is_full() {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            "the publication holds more text than the limit",
-        ));
+        let detail = "the publication holds more text than the limit";
+        return Err(Error::new(ErrorKind::TooLarge, detail));
     }
     publication.bytes_left = limits.record_bytes.saturating_sub(record_bytes);
     Ok((publication, problems))
+}
+
+/// A publication without records. Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever
+/// they send.
+fn empty() -> Publication {
+    Publication::new(RandomState::new().hash_one("ids"))
+}
+
+/// Whether a refusal is about one file, and says nothing of the others.
+fn is_about_file(kind: ErrorKind) -> bool {
+    use ErrorKind::{Decode, Empty, Encoding, Html, Truncated};
+    matches!(kind, Decode | Empty | Encoding | Html | Truncated)
 }
 
 /// Whether a file is looked at by its name.
@@ -189,9 +211,8 @@ impl<'x> Reader<'x, '_> {
         }
         let n = self.xml.lone_ampersands();
         if n > 0 {
-            let detail = "ampersands stand alone, where &amp; is due";
-            let problem = Problem::new(self.name, "lone_ampersand", detail);
-            self.problems.push(problem.with_value(&format!("{n} times")));
+            let detail = xml::standing_alone(n);
+            self.problems.push(Problem::new(self.name, "lone_ampersand", detail));
         }
         Ok(is_netex)
     }

@@ -90,14 +90,10 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     pub(super) fn finish(mut self) -> (Problems, Losses) {
         match self.source.lone_ampersands() {
             0 => {}
-            n => self.problems.push(
-                Problem::new(
-                    "Siri",
-                    "lone_ampersand",
-                    "ampersands stand alone, where &amp; is due",
-                )
-                .with_value(&format!("{n} times")),
-            ),
+            n => {
+                let detail = crate::xml::standing_alone(n);
+                self.problems.push(Problem::new("Siri", "lone_ampersand", detail));
+            }
         }
         (self.problems, self.passed_over.into_losses())
     }

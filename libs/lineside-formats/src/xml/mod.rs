@@ -52,6 +52,9 @@ enum Other {
 /// Attributes shorter than this cannot be more than [`Limits::attributes`], so they are not counted.
 const UNCOUNTED_BYTES: usize = 256;
 
+/// Elements between two times at which it is asked whether to read on: a millisecond or less.
+const ELEMENTS_PER_ASKING: u64 = 1_024;
+
 /// A document that is being read. There is always one open element, at first the document itself.
 pub(crate) struct Xml<'a> {
     text: &'a str,
@@ -64,6 +67,9 @@ pub(crate) struct Xml<'a> {
     /// The name, with prefix, and the attributes of the element that was opened last.
     tag: (&'a str, &'a str),
     lone_ampersands: u64,
+    /// Elements so far.
+    n_opened: u64,
+    goes_on: Option<&'a dyn Fn() -> bool>,
 }
 
 impl fmt::Debug for Xml<'_> {
@@ -81,8 +87,25 @@ impl<'a> Xml<'a> {
         reader.config_mut().allow_dangling_amp = true;
         let mut resolver = NamespaceResolver::default();
         resolver.set_max_namespace_bindings(limits.namespaces);
-        let (depth, is_empty, tag, lone_ampersands) = (0, false, ("", ""), 0);
-        Xml { text, reader, resolver, limits, depth, is_empty, tag, lone_ampersands }
+        Xml {
+            text,
+            reader,
+            resolver,
+            limits,
+            depth: 0,
+            is_empty: false,
+            tag: ("", ""),
+            lone_ampersands: 0,
+            n_opened: 0,
+            goes_on: None,
+        }
+    }
+
+    /// The same, to be read as long as this says so: it is asked at every so many elements, passed over or not, and
+    /// once it says no, reading is refused.
+    pub(crate) fn reading_while(mut self, goes_on: &'a dyn Fn() -> bool) -> Xml<'a> {
+        self.goes_on = Some(goes_on);
+        self
     }
 
     /// Opens the next child of the open element and tells its name without prefix. `None`: there is none any more,
@@ -236,6 +259,12 @@ impl<'a> Xml<'a> {
         self.depth += 1;
         self.is_empty = is_empty;
         self.tag = (name, attributes);
+        self.n_opened += 1;
+        if self.n_opened.is_multiple_of(ELEMENTS_PER_ASKING)
+            && self.goes_on.is_some_and(|goes_on| !goes_on())
+        {
+            return Err(Error::new(ErrorKind::Io, "reading was stopped"));
+        }
         if self.depth > self.limits.depth {
             let detail =
                 format!("elements are nested more than {} deep in the XML", self.limits.depth);
@@ -323,6 +352,14 @@ fn character(reference: &BytesRef<'_>) -> Result<char, Error> {
         let detail = format!("the XML uses the entity &{short}; and only XML's own five are taken");
         Error::new(ErrorKind::Decode, detail)
     })
+}
+
+/// What is said of ampersands that stand alone.
+pub(crate) fn standing_alone(n: u64) -> String {
+    match n {
+        1 => "an ampersand stands alone, where &amp; is due".to_owned(),
+        n => format!("{n} ampersands stand alone, where &amp; is due"),
+    }
 }
 
 fn cut_off() -> Error {

@@ -1,8 +1,10 @@
 //! Each way in which a publication goes wrong as a whole, and what is said about it.
 
+use std::cell::Cell;
+
 use lineside_formats::{
     Error, ErrorKind, gtfs,
-    netex::{Limits, Loaded, Source, load},
+    netex::{self, Limits, Loaded, Source, load},
 };
 use proptest::prelude::*;
 
@@ -178,12 +180,50 @@ fn a_file_that_is_cut_off_is_refused_as_a_whole() {
 }
 
 #[test]
+fn what_can_be_read_is_read_beside_a_file_that_cannot() {
+    let text = good();
+    let limits = Limits::default();
+    let read = |files: &[(&str, &str)], goes_on: &dyn Fn() -> bool| {
+        let body = zip_of(files);
+        let mut files = Source::new(&body, &limits.files).unwrap();
+        netex::decode_readable(&mut files, &limits, goes_on)
+    };
+    let whole = read(&[("a.xml", &text)], &|| true).unwrap();
+    assert!(whole.refused.is_empty());
+    let n = whole.publication.counts().service_journeys;
+    let torn = [("a.xml", &text[..900]), ("b.xml", text.as_str()), ("c.xml", "<html>")];
+    let part = read(&torn, &|| true).unwrap();
+    assert_eq!(part.publication.counts().service_journeys, n);
+    let names: Vec<_> = part.refused.iter().map(|error| error.file()).collect();
+    assert_eq!(names, [Some("a.xml"), Some("c.xml")]);
+    let none = read(&[("a.xml", &text[..900])], &|| true).unwrap_err();
+    assert_eq!((none.kind(), none.file()), (ErrorKind::Truncated, Some("a.xml")));
+}
+
+#[test]
+fn one_long_file_is_read_as_long_as_somebody_waits() {
+    // Passed over or not, elements are counted.
+    for element in ["<Line id=\"L\"/>", "<RoutePoint><x/></RoutePoint>"] {
+        let text = publication(&element.repeat(50_000));
+        let limits = Limits::default();
+        let asked = Cell::new(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 3
+        };
+        let mut files = Source::new(text.as_bytes(), &limits.files).unwrap();
+        let error = netex::decode_readable(&mut files, &limits, &goes_on).unwrap_err();
+        assert_eq!((error.kind(), asked.get()), (ErrorKind::Io, 3), "{element}: {error}");
+    }
+}
+
+#[test]
 fn lone_ampersands_are_taken_with_a_problem() {
     let loaded = read(good().replace("Town Lines", "Town & Country"));
     assert_eq!(loaded.timetable.agencies().next().unwrap().name, "Town & Country");
     assert_eq!(
         sentences(&loaded.problems),
-        ["publication.xml: ampersands stand alone, where &amp; is due: \"1 times\""]
+        ["publication.xml: an ampersand stands alone, where &amp; is due"]
     );
     assert_eq!(calls(&loaded.timetable, "J").len(), 2);
 }

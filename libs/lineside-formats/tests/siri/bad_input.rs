@@ -261,10 +261,7 @@ fn lone_ampersands_are_read_and_complained_about() {
     let delivery = message.deliveries().next().unwrap();
     assert_eq!(delivery.producer_ref.as_deref(), Some("A & B"));
     assert_eq!(delivery.address.as_deref(), Some("a?b&c"));
-    assert_eq!(
-        sentences(&problems),
-        ["Siri: ampersands stand alone, where &amp; is due: \"2 times\""]
-    );
+    assert_eq!(sentences(&problems), ["Siri: 2 ampersands stand alone, where &amp; is due"]);
 }
 
 #[test]

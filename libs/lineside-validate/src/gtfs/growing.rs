@@ -6,7 +6,7 @@ use super::{
     column::Column,
     dict::Dict,
     header::Layout,
-    table::{self, Status, Table},
+    table::{self, Table},
 };
 
 /// The rows of a file, or of a part of one, that were read so far.
@@ -24,7 +24,8 @@ pub(super) struct Growing {
     first_line: u32,
     /// The lines of the rows, once they are not simply numbered.
     lines: Option<Vec<u32>>,
-    pub(super) has_bad_rows: bool,
+    /// Rows that cannot be kept.
+    n_left_out: u32,
     /// Whether the rest of the file cannot be read.
     pub(super) has_ended: bool,
 }
@@ -48,7 +49,7 @@ impl Growing {
             size,
             first_line,
             lines: None,
-            has_bad_rows: false,
+            n_left_out: 0,
             has_ended: false,
         }
     }
@@ -99,10 +100,16 @@ impl Growing {
     /// Takes the cells of a row out again that cannot be kept.
     #[cold]
     pub(super) fn drop_row(&mut self) {
-        self.has_bad_rows = true;
+        self.leave_out();
         for column in &mut self.columns {
             column.truncate(self.n_rows as usize);
         }
+    }
+
+    /// Counts a row of which no cell was put into the columns.
+    #[cold]
+    pub(super) fn leave_out(&mut self) {
+        self.n_left_out = self.n_left_out.saturating_add(1);
     }
 
     /// Takes over the rows of the part of the file that follows.
@@ -123,7 +130,7 @@ impl Growing {
             }
         }
         self.n_rows += part.n_rows;
-        self.has_bad_rows |= part.has_bad_rows;
+        self.n_left_out = self.n_left_out.saturating_add(part.n_left_out);
         self.has_ended |= part.has_ended;
     }
 
@@ -132,7 +139,7 @@ impl Growing {
         self.columns.iter_mut().for_each(Column::clear);
         (self.n_rows, self.n_bytes, self.size) = (0, 0, size);
         (self.first_line, self.lines) = (first_line, None);
-        (self.has_bad_rows, self.has_ended) = (false, false);
+        (self.n_left_out, self.has_ended) = (0, false);
     }
 
     fn list_lines(&mut self) -> &mut Vec<u32> {
@@ -151,8 +158,8 @@ impl Growing {
                 columns[at] = Some(column);
             }
         }
-        let status = if self.has_bad_rows { Status::BadRows } else { Status::Parsed };
-        Table::new(spec, status, columns, self.n_rows, self.lines)
+        let table = Table::new(spec, columns, self.n_rows, self.lines);
+        table.lacking(self.n_left_out, self.has_ended)
     }
 }
 

@@ -44,6 +44,16 @@ pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Re
 ///
 /// If a file cannot be opened or inflated.
 pub fn load_for_messages(source: &dyn Source, context: &Context) -> Result<Feed, Error> {
+    load_for_messages_until(source, context, &Stop::default())
+}
+
+/// The same until it is stopped, which is an error.
+pub(crate) fn load_for_messages_until(
+    source: &dyn Source,
+    context: &Context,
+    stop: &Stop,
+) -> Result<Feed, Error> {
+    let source = &Watched { source, stop };
     let keeps = |file: File| Keeps::for_messages(file.name());
     let names = source.list();
     let mut jobs: Vec<Job<'_>> = Vec::new();

@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use lineside_formats::gtfs::fields::LOCATIONS;
+use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
     files::File,
@@ -33,50 +33,60 @@ pub const MEMORY_PER_BYTE_MAX: u64 = 90;
 
 /// The memory in bytes that a look at this file takes at most, which has so many bytes: each byte, 80 for each row, 128 for one
 /// of `trips.txt`, and 24 for each cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to count its rows. None if it is
-/// no file of GTFS, or cannot be read.
-pub fn memory_of(source: &dyn Source, name: &str, size: u64) -> Option<u64> {
+/// no file of GTFS, or is not there.
+///
+/// # Errors
+///
+/// If the file cannot be opened or inflated.
+pub fn memory_of(source: &dyn Source, name: &str, size: u64) -> Result<Option<u64>, Error> {
     if name.eq_ignore_ascii_case(LOCATIONS) {
-        return Some(size.min(zones::BYTES_MAX).saturating_mul(PER_ZONE_BYTE));
+        return Ok(Some(size.min(zones::BYTES_MAX).saturating_mul(PER_ZONE_BYTE)));
     }
-    let file = File::of_name(name)?;
+    let Some(file) = File::of_name(name) else { return Ok(None) };
+    let Some(texts) = texts(source, name, file)? else { return Ok(None) };
     let per_trip = if file == File::Trips { PER_TRIP } else { 0 };
-    let per_row = PER_ROW + per_trip + PER_TEXT * texts(source, name, file)?;
-    let rows = with(source, name, |file| rows(file))?;
-    Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row)))
+    let per_row = PER_ROW + per_trip + PER_TEXT * texts;
+    let rows = with(source, name, |file| rows(file))?.unwrap_or_default();
+    Ok(Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row))))
 }
 
 /// Columns of texts that the file's header names and that are read, by the rules over schedules or, where those cannot read by
-/// it, by the rules over messages; none if it cannot be opened.
-fn texts(source: &dyn Source, name: &str, file: File) -> Option<u64> {
+/// it, by the rules over messages; none if it is not there.
+fn texts(source: &dyn Source, name: &str, file: File) -> Result<Option<u64>, Error> {
     for keeps in [Some(Keeps::Sound), Keeps::for_messages(file.name())].into_iter().flatten() {
         let begun = with(source, name, |reader| {
             let mut out = Notices::new(0);
-            reader::begin(&mut reader::splitter(reader), file.spec(), keeps, &mut out).ok()
+            reader::begin(&mut reader::splitter(reader), file.spec(), keeps, &mut out)
         })?;
-        if let Begun::Rows(layout) = begun {
-            let texts = layout.cells.iter().filter(|cell| table::is_text(cell.field.kind));
-            return Some(texts.count() as u64);
+        match begun {
+            Some(Begun::Rows(layout)) => {
+                let texts = layout.cells.iter().filter(|cell| table::is_text(cell.field.kind));
+                return Ok(Some(texts.count() as u64));
+            }
+            Some(Begun::Nothing(_)) => {}
+            None => return Ok(None),
         }
     }
-    Some(0)
+    Ok(Some(0))
 }
 
+/// What a look at a file gives; nothing if it is not there.
 fn with<T>(
     source: &dyn Source,
     name: &str,
-    mut look: impl FnMut(&mut dyn Read) -> Option<T>,
-) -> Option<T> {
+    mut look: impl FnMut(&mut dyn Read) -> Result<T, Error>,
+) -> Result<Option<T>, Error> {
     let mut seen = None;
-    source.read(name, &mut |file| seen = file.and_then(&mut look)).ok()?;
-    seen
+    source.read(name, &mut |file| seen = file.map(&mut look))?;
+    seen.transpose().map_err(|error| error.in_file(name))
 }
 
 /// The rows of a file at most: what ends a line may also stand within quotes.
-fn rows(file: &mut dyn Read) -> Option<u64> {
+fn rows(file: &mut dyn Read) -> Result<u64, Error> {
     let mut buffer = vec![0; 1 << 16];
     let mut ends = 0;
     loop {
-        let n = file.read(&mut buffer).ok()?;
+        let n = file.read(&mut buffer).map_err(Error::io)?;
         let Some(read) = buffer.get(..n).filter(|read| !read.is_empty()) else { break };
         let count = |wanted: u8| read.iter().filter(|&&byte| byte == wanted).count();
         let (feeds, returns) = (count(b'\n'), count(b'\r'));
@@ -87,7 +97,7 @@ fn rows(file: &mut dyn Read) -> Option<u64> {
         };
         ends += (feeds + returns - pairs) as u64;
     }
-    Some(ends + 1)
+    Ok(ends + 1)
 }
 
 #[cfg(test)]
@@ -96,7 +106,7 @@ mod tests {
     use crate::gtfs::TextSource;
 
     fn memory(name: &str, text: &str) -> Option<u64> {
-        memory_of(&TextSource::default().with(name, text), name, text.len() as u64)
+        memory_of(&TextSource::default().with(name, text), name, text.len() as u64).unwrap()
     }
 
     #[test]
@@ -153,6 +163,7 @@ mod tests {
     fn zones_are_reckoned_by_their_bytes_and_other_files_not_at_all() {
         assert_eq!(memory("locations.geojson", "{}"), Some(64));
         assert_eq!(memory("about.pdf", "x"), None);
-        assert_eq!(memory_of(&TextSource::default(), "stops.txt", 9), None, "it is not there");
+        let there = memory_of(&TextSource::default(), "stops.txt", 9).unwrap();
+        assert_eq!(there, None, "it is not there");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) mod zones;
 
 use jiff::civil::Date;
 
-pub(crate) use self::load::load_until;
+pub(crate) use self::load::{load_for_messages_until, load_until};
 pub(crate) use self::services::WEEK;
 pub use self::{
     area::Area,

@@ -35,6 +35,8 @@ pub(super) const REMARK: u8 = b'#';
 const ROWS_MAX: u32 = 1_000_000_000;
 /// How much of a file is looked at for the mark of UTF-8.
 pub(super) const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// The marks of UTF-16, in either order of bytes.
+const WIDE_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
 
 /// Reads a file of so many bytes; 0 if nobody knows.
 ///
@@ -85,7 +87,9 @@ pub(super) fn begin<R: Read>(
 ) -> Result<Begun, Error> {
     let has_mark = splitter.peek(MARK.len()).map_err(Error::io)?.starts_with(MARK);
     splitter.skip(if has_mark { MARK.len() } else { 0 });
-    let nothing = |status| Ok(Begun::Nothing(Table::without_rows(spec, status)));
+    let start = splitter.peek(2).map_err(Error::io)?;
+    let is_wide = WIDE_MARKS.iter().any(|mark| start.starts_with(mark));
+    let nothing = |status| Ok(Begun::Nothing(Table::without_rows(spec, status).wide(is_wide)));
     match splitter.find().map_err(Error::io)? {
         Found::Record => {}
         Found::End => {
@@ -123,27 +127,23 @@ pub(super) fn read_rows<R: Read>(
 ) -> Result<(), Error> {
     let spec = layout.spec;
     let is_strict = layout.keeps.is_strict();
-    let end = |rows: &mut Growing| {
-        rows.has_bad_rows = true;
-        rows.has_ended = true;
-    };
     loop {
         match splitter.find().map_err(Error::io)? {
             Found::Record => {}
             Found::End => return Ok(()),
             Found::TooLong(_) if !is_strict => {
-                rows.has_bad_rows = true;
+                rows.leave_out();
                 continue;
             }
             Found::TooLong(line) => {
                 parsing_failed(spec, line, "a row is longer than 1 MiB", out);
-                end(rows);
+                rows.has_ended = true;
                 return Ok(());
             }
         }
         if is_strict && let Some(message) = what_is_too_large(spec, splitter) {
             parsing_failed(spec, splitter.record_line(), message, out);
-            end(rows);
+            rows.has_ended = true;
             return Ok(());
         }
         let line = u32::try_from(splitter.record_line()).unwrap_or(u32::MAX);
@@ -151,7 +151,7 @@ pub(super) fn read_rows<R: Read>(
             out.add(&simple::TOO_MANY_ROWS, |sample| {
                 sample.put("filename", spec.name).put("rowNumber", line);
             });
-            end(rows);
+            rows.has_ended = true;
             return Ok(());
         }
         read_row(layout, splitter, line, rows, context, out);
@@ -172,7 +172,7 @@ fn read_row<R: Read>(
             Length::Right => {}
             Length::Empty => return,
             Length::Wrong if layout.keeps.is_strict() => {
-                rows.has_bad_rows = true;
+                rows.leave_out();
                 return;
             }
             Length::Wrong => {}

@@ -30,23 +30,50 @@ pub struct Table {
     n_rows: u32,
     /// The line of each row, where it is not simply two more than the row's number.
     lines: Option<Vec<u32>>,
+    n_left_out: u32,
+    is_cut_off: bool,
+    is_wide: bool,
     brake: Brake,
 }
 
 impl Table {
     pub(super) fn without_rows(spec: &'static FileSpec, status: Status) -> Table {
         let columns = spec.fields.iter().map(|_| None).collect();
-        Table { spec, status, columns, n_rows: 0, lines: None, brake: Brake::default() }
+        Table { status, ..Table::new(spec, columns, 0, None) }
     }
 
     pub(super) fn new(
         spec: &'static FileSpec,
-        status: Status,
         columns: Vec<Option<Column>>,
         n_rows: u32,
         lines: Option<Vec<u32>>,
     ) -> Table {
-        Table { spec, status, columns, n_rows, lines, brake: Brake::default() }
+        Table {
+            spec,
+            status: Status::Parsed,
+            columns,
+            n_rows,
+            lines,
+            n_left_out: 0,
+            is_cut_off: false,
+            is_wide: false,
+            brake: Brake::default(),
+        }
+    }
+
+    /// The same, of a file with so many rows more that could not be read, or of which the rest could
+    /// not.
+    pub(super) fn lacking(mut self, n_left_out: u32, is_cut_off: bool) -> Table {
+        if n_left_out > 0 || is_cut_off {
+            self.status = Status::BadRows;
+        }
+        (self.n_left_out, self.is_cut_off) = (n_left_out, is_cut_off);
+        self
+    }
+
+    /// The same, of text in UTF-16 if `is_wide`.
+    pub(super) fn wide(self, is_wide: bool) -> Table {
+        Table { is_wide, ..self }
     }
 
     /// Its name, such as `stops.txt`.
@@ -83,6 +110,21 @@ impl Table {
     /// Whether no row could be read.
     pub fn is_empty(&self) -> bool {
         self.n_rows == 0
+    }
+
+    /// How many rows could not be read and were left out, as far as the file was read.
+    pub fn n_left_out(&self) -> u32 {
+        self.n_left_out
+    }
+
+    /// Whether the file was read up to a row only, after which it cannot be.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
+    /// Whether the file is text in UTF-16, of which no header can be read.
+    pub fn is_wide(&self) -> bool {
+        self.is_wide
     }
 
     /// The numbers of its rows, from 0. Where the look is stopped whoever goes through them unwinds.

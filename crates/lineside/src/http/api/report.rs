@@ -91,6 +91,8 @@ struct OursItem {
     changed: Vec<ChangedItem>,
     /// Rules of ours that broke off. They say nothing of the data.
     faults: Vec<FaultItem>,
+    /// Files of a schedule of which rules did not see all, so that there may be more to find once they are mended.
+    unread: Vec<UnreadItem>,
     /// What the operator's own validators say of the schedule. Without `version` it is what they said last.
     validators: Vec<OpinionItem<'static>>,
     /// Where the report stays.
@@ -118,6 +120,21 @@ struct ChangedItem {
     severity: String,
     before: u64,
     now: u64,
+}
+
+/// A file of which rules did not see all.
+#[derive(ToSchema)]
+#[schema(as = ReportUnread)]
+#[expect(dead_code, reason = "it only describes")]
+struct UnreadItem {
+    filename: String,
+    /// `rows`: some could not be read; `rest`: nor could what follows a row that is too large; `header`: it is wrong; `encoding`:
+    /// it is text in UTF-16; `content`: there is nothing in the file; `file`: it is missing.
+    lack: String,
+    /// Rows that could not be read and were left out, as far as the file was read.
+    rows: u64,
+    /// Codes whose rules were passed over as they rely on the whole file.
+    rules: u64,
 }
 
 /// A rule of ours that broke off.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::super::words;
 use super::{ahead, beside, changes, messages};
-use crate::check::{Point, picture};
+use crate::check::{Point, UNREAD, picture, unread_words};
 use crate::queue::Standing;
 use crate::reports::{Finding, Outcome, Report, Subject};
 use crate::validators::Beside;
@@ -81,7 +81,7 @@ pub(super) fn whole(report: &Report, others: &[Beside], zone: &TimeZone) -> Mark
 pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
     html! {
         section.card.report aria-label="Findings" {
-            div.card-body.report-sum { p { strong { (sum(report)) } } }
+            div.card-body.report-sum { p { strong { (sum(report)) } } (unread(report)) }
             // Before what was found: that nothing was may be no good news.
             @if !report.faults.is_empty() { (faults(report)) }
             (groups(report, &[], usize::MAX))
@@ -118,6 +118,7 @@ fn parts(report: &Report, around: &[Point], zone: &TimeZone, examples: usize) ->
         div.card-body.report-sum {
             @if report.is_word() { p { strong { (sum(report)) } } }
             (outcome(report))
+            (unread(report))
             p.soft.small {
                 "Looked at " (words::time_at(report.at, zone)) " by Lineside " (report.validator)
                 @if let Some(version) = report.subject.version() {
@@ -161,6 +162,16 @@ fn outcome(report: &Report) -> Markup {
         }
         @if report.subject.is_refused() {
             p { "This version is not served: it cannot be read. The last good one is, if there is one." }
+        }
+    }
+}
+
+/// What rules did not see of a schedule, so that more is found once that is mended.
+fn unread(report: &Report) -> Markup {
+    html! {
+        @if !report.unread.is_empty() {
+            p { (UNREAD) }
+            ul { @for file in &report.unread { li { (unread_words(file)) "." } } }
         }
     }
 }
@@ -272,6 +283,8 @@ fn many(severity: Severity) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use lineside_validate::rules::gtfs::{Lack, Unread};
+
     use super::*;
     use crate::reports::{Fault, test_report};
 
@@ -283,6 +296,21 @@ mod tests {
         report.faults.push(Fault { rule: "netex".to_owned(), message: "it broke".to_owned() });
         let page = of_visitor(&report).into_string();
         assert!(page.contains("Our own faults") && page.contains("</span>: it broke"), "{page}");
+    }
+
+    #[test]
+    fn what_no_rule_saw_is_told_beside_the_sum() {
+        let mut report = test_report("a", &[]);
+        report.unread.push(Unread {
+            filename: "agency.txt".to_owned(),
+            lack: Lack::Rows,
+            rows: 1,
+            rules: 12,
+        });
+        for page in [of_visitor(&report), card(&report, &[], None, &TimeZone::UTC)] {
+            let page = page.into_string();
+            assert!(page.contains("1 row of agency.txt could not be read"), "{page}");
+        }
     }
 
     #[test]

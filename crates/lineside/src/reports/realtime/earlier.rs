@@ -10,14 +10,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::civil::Date;
 use lineside_formats::gtfs::{Limits, Tables};
-use lineside_formats::{Error, Format, Problems, netex, sniff_schedule};
+use lineside_formats::{Error, ErrorKind, Format, Problems, netex, sniff_schedule};
 use lineside_ingest::FeedId;
 use lineside_store::Store;
-use lineside_validate::Context;
 use lineside_validate::gtfs::{File, ZipSource};
 use lineside_validate::rules::gtfs_rt::TripIds;
+use lineside_validate::{Context, Stop};
 
-use super::super::reckoning::memory_for;
+use crate::check::memory_for;
 
 /// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
 pub(super) const EARLIER_MAX: usize = 2;
@@ -54,9 +54,10 @@ pub(super) fn kept(store: &Store, feed: &FeedId, (current, held): (&str, &[&str]
     others.filter(is_new).take(room).collect()
 }
 
-/// Reads the trips of versions, one after the other, each within `memory` in bytes. Those that cannot be read are left out.
-pub(super) fn read(kept: &[Kept], network: &FeedId, memory: u64) -> Vec<Earlier> {
-    let read = kept.iter().filter_map(|version| match version.read(memory) {
+/// Reads the trips of versions, one after the other, each within `memory` in bytes, until it is stopped. Those that cannot be
+/// read are left out.
+pub(super) fn read(kept: &[Kept], network: &FeedId, memory: u64, stop: &Stop) -> Vec<Earlier> {
+    let read = kept.iter().filter_map(|version| match version.read(memory, stop) {
         Ok(read) => Some(read),
         Err(words) => {
             let Kept { name, .. } = version;
@@ -69,37 +70,46 @@ pub(super) fn read(kept: &[Kept], network: &FeedId, memory: u64) -> Vec<Earlier>
 
 impl Kept {
     /// Reads its trips, if that takes no more than `memory` in bytes; else says why not.
-    pub(super) fn read(&self, memory: u64) -> Result<Earlier, String> {
+    pub(super) fn read(&self, memory: u64, stop: &Stop) -> Result<Earlier, String> {
         let is_too_much = || "that would take more memory than validation.memory allows".to_owned();
         if self.size > memory {
             return Err(is_too_much());
         }
         let bytes = std::fs::read(&self.file).map_err(|error| error.to_string())?;
-        if memory_for(&bytes, memory) > memory {
+        if memory_for(&bytes, memory).map_err(|error| error.to_string())? > memory {
             return Err(is_too_much());
         }
-        let trips = catch_unwind(AssertUnwindSafe(|| trips_of(bytes)));
+        let trips = catch_unwind(AssertUnwindSafe(|| trips_of(bytes, stop)));
         let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
-        let trips = trips.map_err(|error| error.to_string())?;
+        let trips = match trips {
+            Ok(Some(trips)) => trips,
+            _ if stop.is_stopped() => return Err("it took too long, or nobody waits".to_owned()),
+            Ok(None) => TripIds::default(),
+            Err(error) => return Err(error.to_string()),
+        };
         Ok((Arc::clone(&self.name), Arc::new(trips)))
     }
 }
 
-/// The trips of a schedule, in GTFS or as GTFS would have them.
-fn trips_of(bytes: Vec<u8>) -> Result<TripIds, Error> {
+/// The trips of a schedule, in GTFS or as GTFS would have them; nothing if it was stopped.
+fn trips_of(bytes: Vec<u8>, stop: &Stop) -> Result<Option<TripIds>, Error> {
     if sniff_schedule(Cursor::new(&bytes)).map_err(Error::io)? == Some(Format::Netex) {
-        return trips_of_netex(&Bytes::from(bytes));
+        return trips_of_netex(&Bytes::from(bytes), stop).map(Some);
     }
     let context = Context { today: Date::ZERO, country: None, threads: 1 };
-    TripIds::read(&ZipSource::in_any_folder(&bytes, &Limits::default())?, &context)
+    TripIds::read_until(&ZipSource::in_any_folder(&bytes, &Limits::default())?, &context, stop)
 }
 
-fn trips_of_netex(bytes: &Bytes) -> Result<TripIds, Error> {
+fn trips_of_netex(bytes: &Bytes, stop: &Stop) -> Result<TripIds, Error> {
     let limits = netex::Limits::default();
     let mut files = netex::Source::new(bytes, &limits.files)?;
-    let (publication, _) = netex::decode(&mut files, &limits)?;
-    let mut trips = Trips::default();
-    netex::write_gtfs(&publication, &mut trips, &mut Problems::new())?;
+    let goes_on = || !stop.is_stopped();
+    let mut read = netex::decode_readable(&mut files, &limits, &goes_on)?;
+    if let Some(refusal) = read.refused.pop() {
+        return Err(refusal);
+    }
+    let mut trips = Trips { stop: stop.clone(), ..Trips::default() };
+    netex::write_gtfs(&read.publication, &mut trips, &mut Problems::new())?;
     Ok(trips.ids)
 }
 
@@ -109,6 +119,7 @@ struct Trips {
     ids: TripIds,
     /// Where a row of the table has them, if it is that of the trips.
     column: Option<usize>,
+    stop: Stop,
 }
 
 impl Tables for Trips {
@@ -119,6 +130,9 @@ impl Tables for Trips {
     }
 
     fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        if self.stop.is_stopped() {
+            return Err(Error::new(ErrorKind::Io, "reading was stopped"));
+        }
         if let Some(id) = self.column.and_then(|column| cells.get(column)) {
             self.ids.add(id);
         }
@@ -151,14 +165,18 @@ mod tests {
         }
         let zip = zip.finish().unwrap().into_inner();
         let version = kept(&folder, "a", &zip);
-        let (name, trips) = version.read(1 << 20).unwrap();
+        let (name, trips) = version.read(1 << 20, &Stop::default()).unwrap();
         assert_eq!((&*name, trips.len(), trips.has("T2")), ("a", 2, true));
         for memory in [zip.len() as u64 - 1, zip.len() as u64] {
-            assert!(version.read(memory).unwrap_err().contains("memory"), "{memory}");
+            let read = version.read(memory, &Stop::default());
+            assert!(read.unwrap_err().contains("memory"), "{memory}");
         }
-        assert!(kept(&folder, "b", b"PK, but no zip").read(1 << 20).is_err());
+        assert!(kept(&folder, "b", b"PK, but no zip").read(1 << 20, &Stop::default()).is_err());
+        let stopped = Stop::default();
+        stopped.stop();
+        assert!(version.read(1 << 20, &stopped).unwrap_err().contains("too long"));
         std::fs::remove_file(&version.file).unwrap();
-        assert!(version.read(1 << 20).is_err());
+        assert!(version.read(1 << 20, &Stop::default()).is_err());
     }
 
     #[test]

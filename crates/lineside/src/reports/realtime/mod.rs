@@ -267,7 +267,7 @@ impl Messages {
     ) -> bool {
         let taken = place.take(asked, at, watch, self.limits.message_time);
         if taken.trips.asks_for_versions() {
-            self.shelf.recall(network.id(), self.limits.memory);
+            self.shelf.recall(network.id(), &self.limits);
         }
         taken.is_cut_short
     }
@@ -279,7 +279,7 @@ impl Messages {
         if network.feed_ids().first() == Some(feed.id()) {
             return Ok(Some(self.shelf.nothing()));
         }
-        self.shelf.get(network, self.limits.memory)
+        self.shelf.get(network, &self.limits)
     }
 
     /// Looks at what waited, where its schedule is prepared by now, and at what has been the same for long.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::civil::Date;
@@ -13,14 +14,15 @@ use lineside_ingest::{FeedId, Network};
 use lineside_store::{BlobHash, Store};
 use lineside_validate::gtfs::ZipSource;
 use lineside_validate::rules::gtfs_rt::{Timetable, validate_schedule};
-use lineside_validate::{Context, Notices};
+use lineside_validate::{Context, Notices, Stop};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use super::super::reckoning::memory_for;
 use super::SAMPLES;
 use super::earlier::{EARLIER_MAX, Earlier, kept, read};
-use crate::config::size_text;
+use crate::check::{memory_for, too_much};
+use crate::config::{Validation, duration_text};
+use crate::patience::stopped_after;
 
 /// A schedule, and the trips of the versions before it.
 #[derive(Clone, Debug)]
@@ -51,6 +53,18 @@ struct Shelved {
     earlier: VecDeque<Earlier>,
     /// What the store keeps was asked for more of them.
     is_recalled: bool,
+    /// Ends what is being read for it once nobody waits for that any more.
+    stop: WhenDropped,
+}
+
+/// Stops when it is dropped.
+#[derive(Debug)]
+struct WhenDropped(Stop);
+
+impl Drop for WhenDropped {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 impl Shelved {
@@ -58,6 +72,16 @@ impl Shelved {
     fn to_recall(&self) -> Option<&Arc<str>> {
         let prepared = self.prepared.as_ref()?.as_ref().ok()?;
         (!self.is_recalled && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
+    }
+
+    /// What is before the version that takes its place.
+    fn into_earlier(self) -> VecDeque<Earlier> {
+        let mut earlier = self.earlier;
+        if let Some(Ok(before)) = self.prepared {
+            earlier.push_front((before.name, before.timetable.trip_ids()));
+            earlier.truncate(EARLIER_MAX);
+        }
+        earlier
     }
 
     /// Puts versions behind those that were there later.
@@ -70,7 +94,7 @@ impl Shelved {
 /// The prepared schedules: one of each network that has real time.
 ///
 /// Bound: one is prepared at a time, or an earlier version read, and none that would take more memory meanwhile than one look at a
-/// schedule may.
+/// schedule may, or longer; that ends also when the network is gone or has another version.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     networks: Arc<Mutex<HashMap<FeedId, Shelved>>>,
@@ -106,7 +130,12 @@ impl Shelf {
 
     /// The schedule of a network. If its version is not prepared yet, that begins, and there is none so far; where it cannot
     /// be, why.
-    pub(super) fn get(&self, network: &Network, memory: u64) -> Result<Option<Schedule>, Arc<str>> {
+    pub(super) fn get(
+        &self,
+        network: &Network,
+        limits: &Validation,
+    ) -> Result<Option<Schedule>, Arc<str>> {
+        let (memory, timeout) = (limits.memory, limits.timeout);
         let Some(dataset) = network.dataset() else { return Ok(None) };
         let mut networks = self.networks.lock();
         let known = networks.get(network.id()).filter(|it| it.version == dataset.version);
@@ -126,23 +155,23 @@ impl Shelf {
         // Another one is being prepared: the next message asks again.
         let Some(busy) = Busy::take(&self.is_busy) else { return Ok(None) };
         let Some(zip) = Zip::of(network, &dataset.version) else { return Ok(None) };
-        let mut earlier = VecDeque::new();
-        if let Some(before) = networks.remove(network.id()) {
-            earlier = before.earlier;
-            if let Some(Ok(before)) = before.prepared {
-                earlier.push_front((before.name, before.timetable.trip_ids()));
-                earlier.truncate(EARLIER_MAX);
-            }
-        }
+        let earlier = networks.remove(network.id()).map(Shelved::into_earlier).unwrap_or_default();
         let version = dataset.version.clone();
-        let shelved =
-            Shelved { version: version.clone(), prepared: None, earlier, is_recalled: false };
+        let stop = Stop::default();
+        let shelved = Shelved {
+            version: version.clone(),
+            prepared: None,
+            earlier,
+            is_recalled: false,
+            stop: WhenDropped(stop.clone()),
+        };
         networks.insert(network.id().clone(), shelved);
         drop(networks);
         let (places, id) = (Arc::clone(&self.networks), network.id().clone());
         let work = move || {
             let _busy = busy;
-            let made = prepare(&zip, memory);
+            let made = stopped_after(timeout, &stop, || prepare(&zip, memory, &stop));
+            let made = made.unwrap_or_else(|| Err(too_long(timeout)));
             if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
                 // One that comes back is not before itself.
                 shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.name == *name));
@@ -158,7 +187,8 @@ impl Shelf {
 
     /// Has the trips of versions read that the store keeps from before this process, once for each version in use and where
     /// there is room for more: for messages that are not about that one. To be called where that may block.
-    pub(super) fn recall(&self, network: &FeedId, memory: u64) {
+    pub(super) fn recall(&self, network: &FeedId, limits: &Validation) {
+        let (memory, timeout) = (limits.memory, limits.timeout);
         let mut networks = self.networks.lock();
         let Some(shelved) = networks.get_mut(network) else { return };
         let Some(current) = shelved.to_recall().cloned() else { return };
@@ -166,6 +196,7 @@ impl Shelf {
         let Some(busy) = Busy::take(&self.is_busy) else { return };
         shelved.is_recalled = true;
         let (version, earlier) = (shelved.version.clone(), shelved.earlier.clone());
+        let stop = shelved.stop.0.clone();
         drop(networks);
         // The thread below does without the store, which nobody closes while it is in use.
         let Some(store) = self.store.upgrade() else { return };
@@ -178,7 +209,7 @@ impl Shelf {
         let (places, id) = (Arc::clone(&self.networks), network.clone());
         let work = move || {
             let _busy = busy;
-            let read = read(&kept, &id, memory);
+            let read = stopped_after(timeout, &stop, || read(&kept, &id, memory, &stop));
             if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
                 shelved.add_earlier(read);
             }
@@ -224,32 +255,70 @@ impl Zip {
     }
 }
 
-/// Takes seconds for a large one.
-fn prepare(zip: &Zip, memory: u64) -> Result<Prepared, Arc<str>> {
+/// What is said of one that was stopped. Nobody asks for one that is gone.
+fn too_long(limit: Duration) -> Arc<str> {
+    let limit = duration_text(limit);
+    format!("its schedule took longer than {limit} to prepare, which is validation.timeout").into()
+}
+
+fn unreadable(error: &Error) -> Arc<str> {
+    format!("its schedule cannot be read by the rules: {error}").into()
+}
+
+/// Takes seconds for a large one; nothing if it was stopped.
+fn prepare(zip: &Zip, memory: u64, stop: &Stop) -> Option<Result<Prepared, Arc<str>>> {
     let Zip { bytes, original } = zip;
-    let needed = memory_for(bytes, memory);
-    if needed > memory {
-        let (needs, may) = (size_text(needed.div_ceil(1 << 20) << 20), size_text(memory));
-        return Err(format!(
-            "its schedule would take about {needs} of memory to prepare, and validation.memory allows {may}"
-        )
-        .into());
+    let needed = match memory_for(bytes, memory) {
+        Ok(needed) => needed,
+        Err(error) => return Some(Err(unreadable(&error))),
+    };
+    if let Some(words) = too_much(needed, memory, "validation.memory") {
+        return Some(Err(format!("its schedule cannot be prepared: {words}").into()));
     }
     // What else is wrong with the schedule is not asked here, so neither is the day.
     let context = Context { today: Date::ZERO, country: None, threads: 1 };
     let made = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
         let source = ZipSource::in_any_folder(bytes, &Limits::default())?;
-        let timetable = Timetable::read(&source, &context)?;
-        let mut notices = Notices::new(SAMPLES);
-        validate_schedule(&timetable, &mut notices);
-        Ok((Arc::new(timetable), Arc::new(notices)))
+        let timetable = Timetable::read_until(&source, &context, stop)?;
+        Ok(timetable.map(|timetable| {
+            let mut notices = Notices::new(SAMPLES);
+            validate_schedule(&timetable, &mut notices);
+            (Arc::new(timetable), Arc::new(notices))
+        }))
     }));
-    match made {
-        Ok(Ok((timetable, notices))) => {
+    Some(match made {
+        Ok(Ok(made)) => {
+            let (timetable, notices) = made?;
             let name = BlobHash::of(original).to_string().into();
             Ok(Prepared { name, timetable, notices })
         }
-        Ok(Err(error)) => Err(format!("its schedule cannot be read by the rules: {error}").into()),
+        Ok(Err(error)) => Err(unreadable(&error)),
         Err(_) => Err("our validator broke off over its schedule".into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write as _};
+
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    fn zip() -> Zip {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("trips.txt", SimpleFileOptions::default()).unwrap();
+        zip.write_all(b"route_id,service_id,trip_id\nR,D,T1\n").unwrap();
+        let bytes = Bytes::from(zip.finish().unwrap().into_inner());
+        Zip { original: bytes.clone(), bytes }
+    }
+
+    #[test]
+    fn a_schedule_that_nobody_waits_for_any_more_is_not_prepared() {
+        let stop = Stop::default();
+        let prepared = prepare(&zip(), u64::MAX, &stop).unwrap().unwrap();
+        assert_eq!(prepared.timetable.trip_ids().len(), 1);
+        drop(WhenDropped(stop.clone()));
+        assert!(prepare(&zip(), u64::MAX, &stop).is_none());
     }
 }

@@ -169,6 +169,7 @@ fn report(feed: &FeedId, is_system: bool, look: &Look) -> Option<Report> {
         changes: None,
         about: json!(about),
         outline: Vec::new(),
+        unread: Vec::new(),
     })
 }
 

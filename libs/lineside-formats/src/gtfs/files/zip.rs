@@ -272,6 +272,10 @@ impl<R: Read + Seek> Files for ZipFiles<R> {
         let by_size = self.limits.entry_bytes.min(self.total_left);
         let (bytes, why): (u64, fn() -> Error) =
             if by_ratio < by_size { (by_ratio, bomb) } else { (by_size, too_large) };
+        // What says so of itself is not inflated until it is found out.
+        if file.size() > bytes {
+            return Err(why().in_file(name));
+        }
         Ok(Some(Box::new(Counted {
             reader: Limited::new(file, bytes, why),
             total_left: &mut self.total_left,

@@ -4,11 +4,14 @@
 mod basics;
 mod fares;
 mod flex;
+
 mod lines;
 mod places;
 mod service;
 mod shapes;
+mod unread;
 
+pub use self::unread::{Lack, Unread};
 use super::{Rule, SystemError};
 use crate::{
     Context, Notices, Stop,

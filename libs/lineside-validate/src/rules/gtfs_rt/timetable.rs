@@ -13,8 +13,9 @@ use super::{
 };
 use crate::{
     Context, Notices,
-    gtfs::{Dict, Feed, File, Floats, Source, load_for_messages},
+    gtfs::{Dict, Feed, File, Floats, Source, load_for_messages_until},
     notice::Kind,
+    stop::{Stop, until_stopped},
 };
 
 pub(super) static KINDS: &[&Kind] = &[&UNUSABLE_STOP];
@@ -118,7 +119,27 @@ impl Timetable {
     ///
     /// If a file cannot be opened or inflated.
     pub fn read(source: &dyn Source, context: &Context) -> Result<Timetable, Error> {
-        Ok(Timetable::new(&load_for_messages(source, context)?))
+        let read = Timetable::read_until(source, context, &Stop::default())?;
+        Ok(read.unwrap_or_else(Timetable::none))
+    }
+
+    /// The same until it is stopped: it ends within a moment then, and gives nothing.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be opened or inflated.
+    pub fn read_until(
+        source: &dyn Source,
+        context: &Context,
+        stop: &Stop,
+    ) -> Result<Option<Timetable>, Error> {
+        let mut feed = match load_for_messages_until(source, context, stop) {
+            // What was stopped there looks like a file that breaks off.
+            _ if stop.is_stopped() => return Ok(None),
+            read => read?,
+        };
+        feed.hold(stop);
+        Ok(until_stopped(|| Timetable::new(&feed)))
     }
 
     fn new(feed: &Feed) -> Timetable {

@@ -7,7 +7,8 @@ use lineside_formats::Error;
 use super::timetable::{dict_of, seed};
 use crate::{
     Context,
-    gtfs::{Dict, File, Source, load_for_messages},
+    gtfs::{Dict, File, Source, load_for_messages_until},
+    stop::{Stop, until_stopped},
 };
 
 /// The ids of a schedule's trips: what tells whether a message is about it.
@@ -28,10 +29,30 @@ impl TripIds {
     ///
     /// If the file cannot be opened or inflated.
     pub fn read(source: &dyn Source, context: &Context) -> Result<TripIds, Error> {
-        let feed = load_for_messages(&Trips(source), context)?;
-        let mut ids = dict_of(&feed, File::Trips, "trip_id");
-        ids.shrink();
-        Ok(TripIds(ids))
+        let read = TripIds::read_until(source, context, &Stop::default())?;
+        Ok(read.unwrap_or_default())
+    }
+
+    /// The same until it is stopped: it ends within a moment then, and gives nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened or inflated.
+    pub fn read_until(
+        source: &dyn Source,
+        context: &Context,
+        stop: &Stop,
+    ) -> Result<Option<TripIds>, Error> {
+        let mut feed = match load_for_messages_until(&Trips(source), context, stop) {
+            _ if stop.is_stopped() => return Ok(None),
+            read => read?,
+        };
+        feed.hold(stop);
+        let ids = until_stopped(|| dict_of(&feed, File::Trips, "trip_id"));
+        Ok(ids.map(|mut ids| {
+            ids.shrink();
+            TripIds(ids)
+        }))
     }
 
     /// Adds one, if it is not there.
@@ -100,5 +121,33 @@ mod tests {
         assert!(ids.is_empty());
         ["T1", "T2", "T1"].into_iter().for_each(|id| ids.add(id));
         assert_eq!((ids.len(), ids.has("T2")), (2, true));
+    }
+
+    #[test]
+    fn a_schedule_that_is_prepared_or_asked_for_its_trips_is_let_go_of_when_stopped() {
+        let mut trips = "trip_id,route_id,service_id\n".to_owned();
+        let mut times = "trip_id,stop_id,stop_sequence\n".to_owned();
+        for trip in 0..5_000 {
+            trips += &format!("T{trip},R,W\n");
+            times += &format!("T{trip},S,1\n");
+        }
+        let source = TextSource::default().with("trips.txt", trips).with("stop_times.txt", times);
+        let context = Context { today: Date::ZERO, country: None, threads: 1 };
+        let prepared = |stop: &Stop| {
+            Timetable::read_until(&source, &context, stop).unwrap().map(|it| it.trip_ids().len())
+        };
+        let asked =
+            |stop: &Stop| TripIds::read_until(&source, &context, stop).unwrap().map(|it| it.len());
+        for read in [&prepared as &dyn Fn(&Stop) -> Option<usize>, &asked] {
+            let whole = Stop::default();
+            assert_eq!(read(&whole), Some(5_000));
+            let asks = whole.asked();
+            assert!(asks > 5, "it is asked as rows go by: {asks}");
+            for at in [1, asks / 2, asks - 1] {
+                let stop = Stop::after(at);
+                assert_eq!(read(&stop), None, "stopped at {at} of {asks}");
+                assert!(stop.asked() <= at + 3, "{} of {at}", stop.asked());
+            }
+        }
     }
 }

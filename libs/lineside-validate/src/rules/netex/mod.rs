@@ -41,7 +41,17 @@ pub fn validate(
     context: &Context,
     notices: &mut Notices,
 ) -> Result<Vec<SystemError>, Error> {
-    validate_until(files, limits, context, &Stop::default(), notices).map(Option::unwrap_or_default)
+    let looked = validate_until(files, Extent::Whole, limits, context, &Stop::default(), notices);
+    looked.map(Option::unwrap_or_default)
+}
+
+/// How much of a publication there is to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// Files are left out that cannot be read: what seems to lead nowhere may lead into them, and is not told.
+    Part,
 }
 
 /// The same until it is stopped, at one of the next thousand elements: then there is nothing to tell.
@@ -51,6 +61,7 @@ pub fn validate(
 /// If a file cannot be read, is cut off, is not well-formed, or passes a limit.
 pub fn validate_until(
     files: &mut dyn Files,
+    extent: Extent,
     limits: &Limits,
     context: &Context,
     stop: &Stop,
@@ -59,7 +70,7 @@ pub fn validate_until(
     let looked = catch_unwind(AssertUnwindSafe(|| {
         let mut look = Look::new(notices, Brake::new(stop));
         walk(files, limits, &mut look)?;
-        end(look, context);
+        end(look, extent, context);
         Ok::<(), Error>(())
     }));
     match looked {
@@ -70,10 +81,12 @@ pub fn validate_until(
 }
 
 /// Says what is known when all files are read.
-fn end(look: Look<'_>, context: &Context) {
+fn end(look: Look<'_>, extent: Extent, context: &Context) {
     let Look { out, files, links, patterns, last_day, is_open_ended, .. } = look;
     patterns.end(&files, out);
-    links.end(&files, out);
+    if extent == Extent::Whole {
+        links.end(&files, out);
+    }
     if let Some(last) = last_day.filter(|last| !is_open_ended && *last < context.today) {
         out.add(&kinds::EXPIRED, |sample| _ = sample.put("to", last.to_string()));
     }
@@ -110,11 +123,13 @@ mod tests {
         let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
         let files = || Source::new(text.as_bytes(), &limits.files).unwrap();
         let mut notices = Notices::new(1);
-        let looked = validate_until(&mut files(), &limits, &context, &stop, &mut notices);
+        let looked =
+            validate_until(&mut files(), Extent::Whole, &limits, &context, &stop, &mut notices);
         assert_eq!(looked.unwrap(), Some(Vec::new()));
         assert!(notices.iter().count() > 0, "there is something to say");
         let (mut closing, mut notices) = (Closing(files(), &stop), Notices::new(1));
-        let looked = validate_until(&mut closing, &limits, &context, &stop, &mut notices);
+        let looked =
+            validate_until(&mut closing, Extent::Whole, &limits, &context, &stop, &mut notices);
         assert_eq!(looked.unwrap(), None);
         assert_eq!(notices.iter().count(), 0, "it ended before the first element");
     }

@@ -1,7 +1,10 @@
 //! How much memory a look at a version takes, reckoned before it begins.
 
+use lineside_formats::Error;
 use lineside_formats::gtfs::Limits;
 use lineside_validate::gtfs::{MEMORY_PER_BYTE_MAX, Source as _, ZipSource, memory_of};
+
+use crate::config::size_text;
 
 /// What a look needs for each byte of anything but GTFS, such as XML.
 const PER_OTHER_BYTE: u64 = 2;
@@ -10,12 +13,15 @@ const XML_RATIO: u64 = 20;
 
 /// The memory in bytes that a look at these bytes takes, at most, as the zip's own list has it, which reading is held to. The rows
 /// of GTFS are counted only if `allowed` might not do, as all has to be unpacked for that.
-pub(super) fn memory_for(bytes: &[u8], allowed: u64) -> u64 {
+///
+/// # Errors
+/// If a file inflates far beyond its compressed size, or cannot be unpacked, of those that are counted.
+pub(crate) fn memory_for(bytes: &[u8], allowed: u64) -> Result<u64, Error> {
     let packed = bytes.len() as u64;
     let is_zip = bytes.starts_with(b"PK");
     let Ok(source) = ZipSource::new(bytes, &Limits::default()) else {
         let text = if is_zip { packed.saturating_mul(XML_RATIO) } else { packed };
-        return text.saturating_mul(PER_OTHER_BYTE);
+        return Ok(text.saturating_mul(PER_OTHER_BYTE));
     };
     // For messages a schedule is read in a folder, too.
     let nested = ZipSource::in_any_folder(bytes, &Limits::default()).ok();
@@ -26,26 +32,41 @@ pub(super) fn memory_for(bytes: &[u8], allowed: u64) -> u64 {
     let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
     let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX);
     if at_most <= allowed {
-        return at_most;
+        return Ok(at_most);
     }
-    let of_file = |(source, (name, size)): (&ZipSource<'_>, (String, u64))| {
-        memory_of(source, &name, size).unwrap_or_else(|| size.saturating_mul(PER_OTHER_BYTE))
-    };
-    files().map(of_file).fold(0, u64::saturating_add)
+    let mut sum: u64 = 0;
+    for (source, (name, size)) in files() {
+        let of_other = || size.saturating_mul(PER_OTHER_BYTE);
+        sum = sum.saturating_add(memory_of(source, &name, size)?.unwrap_or_else(of_other));
+    }
+    Ok(sum)
+}
+
+/// That it would take so much where only so much may be taken; nothing if it may. The second text says who allows that.
+pub(crate) fn too_much(needed: u64, allowed: u64, by: &str) -> Option<String> {
+    let needs = size_text(needed.div_ceil(1 << 20).saturating_mul(1 << 20));
+    let may = size_text(allowed);
+    (needed > allowed)
+        .then(|| format!("it would take about {needs} of memory, and {by} allows {may}"))
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Cursor, Write as _};
 
-    use zip::{ZipWriter, write::SimpleFileOptions};
+    use lineside_formats::ErrorKind;
+    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
     use super::*;
 
     fn zip(files: &[(&str, &str)]) -> Vec<u8> {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, text) in files {
-            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+            let options = SimpleFileOptions::default();
+            // As small as it becomes.
+            let options = options.compression_method(CompressionMethod::Deflated);
+            let options = options.compression_level(Some(9));
+            zip.start_file(*name, options).unwrap();
             zip.write_all(text.as_bytes()).unwrap();
         }
         zip.finish().unwrap().into_inner()
@@ -55,15 +76,15 @@ mod tests {
     fn rows_are_counted_only_where_they_may_matter() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let bytes = zip(&[("levels.txt", &levels), ("about.pdf", &"x".repeat(779))]);
-        assert_eq!(memory_for(&bytes, 90_000), 90_000);
-        assert_eq!(memory_for(&bytes, 89_999), 221 + 52 * 104 + 2 * 779);
+        assert_eq!(memory_for(&bytes, 90_000).unwrap(), 90_000);
+        assert_eq!(memory_for(&bytes, 89_999).unwrap(), 221 + 52 * 104 + 2 * 779);
     }
 
     #[test]
     fn a_schedule_in_a_folder_counts_too() {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let bytes = zip(&[("feed/levels.txt", &levels), ("feed/stops.txt", "stop_id\nA\n")]);
-        assert_eq!(memory_for(&bytes, 0), 221 + 52 * 104 + 10 + 3 * 104);
+        assert_eq!(memory_for(&bytes, 0).unwrap(), 221 + 52 * 104 + 10 + 3 * 104);
     }
 
     #[test]
@@ -71,14 +92,29 @@ mod tests {
         let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
         let backslashes =
             zip(&[(r"feed\levels.txt", &levels), (r"feed\stops.txt", "stop_id\nA\n")]);
-        assert_eq!(memory_for(&backslashes, 0), 221 + 52 * 104 + 10 + 3 * 104);
+        assert_eq!(memory_for(&backslashes, 0).unwrap(), 221 + 52 * 104 + 10 + 3 * 104);
         let old = zip(&[("levels.txt", &levels), ("old/stops.txt", "stop_id\nA\n")]);
-        assert_eq!(memory_for(&old, 0), 221 + 52 * 104);
+        assert_eq!(memory_for(&old, 0).unwrap(), 221 + 52 * 104);
+    }
+
+    #[test]
+    fn what_inflates_far_beyond_its_size_is_not_unpacked_to_be_counted() {
+        let rows = "S1,59.9,10.7\n".repeat(4 << 20);
+        let bytes = zip(&[("stops.txt", &rows)]);
+        let refusal = memory_for(&bytes, 1 << 20).unwrap_err();
+        assert_eq!((refusal.kind(), refusal.file()), (ErrorKind::Bomb, Some("stops.txt")));
+    }
+
+    #[test]
+    fn what_would_take_too_much_is_said_with_who_forbids_it() {
+        assert_eq!(too_much(1 << 20, 1 << 20, "--memory"), None);
+        let words = too_much((1 << 20) + 1, 1 << 20, "--memory").unwrap();
+        assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
     }
 
     #[test]
     fn what_is_no_schedule_is_reckoned_by_its_size() {
-        assert_eq!(memory_for(b"<xml/>", 0), 12);
-        assert_eq!(memory_for(b"PK, but no zip", 0), 14 * XML_RATIO * PER_OTHER_BYTE);
+        assert_eq!(memory_for(b"<xml/>", 0).unwrap(), 12);
+        assert_eq!(memory_for(b"PK, but no zip", 0).unwrap(), 14 * XML_RATIO * PER_OTHER_BYTE);
     }
 }

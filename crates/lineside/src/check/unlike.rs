@@ -1,0 +1,215 @@
+//! What something is that cannot be checked: whoever brings it is told what to do.
+
+use std::io::{Cursor, Read as _};
+
+use flate2::read::GzDecoder;
+use lineside_formats::gtfs::fields::FILES;
+use lineside_formats::gtfs::{Limits, ZipFiles};
+use lineside_formats::looks_like_html;
+use serde::de::IgnoredAny;
+
+/// Why something is nothing that can be checked, where no more can be said of it.
+const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
+/// How much of the beginning is looked at: a header of a table, a root element, the first block of an archive.
+const LOOK_BYTES: usize = 8 << 10;
+/// Files of a zip that are named.
+const NAMES: usize = 3;
+/// How the names of other archives and compressions begin, and what they are called.
+const PACKED: [(&[u8], &str); 5] = [
+    (b"7z\xBC\xAF\x27\x1C", "an archive of 7-Zip"),
+    (b"Rar!", "an archive of RAR"),
+    (b"\xFD7zXZ", "compressed with xz"),
+    (b"BZh", "compressed with bzip2"),
+    (b"\x28\xB5\x2F\xFD", "compressed with zstd"),
+];
+
+/// What the bytes are instead, and what to do; without a full stop.
+pub(super) fn words(body: &[u8]) -> String {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    let look = &start[..start.len().min(LOOK_BYTES)];
+    if start.trim_ascii().is_empty() {
+        return "there is nothing in it".to_owned();
+    }
+    if looks_like_html(body) {
+        return "this is a web page: name the file itself, and see whether its address answers with an error or asks for a login"
+            .to_owned();
+    }
+    if body.starts_with(b"PK") {
+        return of_zip(body);
+    }
+    if body.starts_with(b"\x1F\x8B") {
+        return of_gzip(body);
+    }
+    if is_tar(look) {
+        return format!("this is an archive of tar: {TO_ZIP}");
+    }
+    if let Some((_, what)) = PACKED.iter().find(|(mark, _)| body.starts_with(mark)) {
+        return format!("this is {what}: unpack it, and put what is in it into a zip");
+    }
+    if look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF") {
+        return format!("{NO_FORMAT}; it is text in UTF-16: tables and JSON have to be in UTF-8");
+    }
+    let text = String::from_utf8_lossy(look);
+    match text.trim_start().chars().next() {
+        Some('{' | '[') => of_json(start),
+        Some('<') => of_xml(&text),
+        _ => of_text(&text).unwrap_or_else(|| NO_FORMAT.to_owned()),
+    }
+}
+
+/// What to do with a schedule that is packed otherwise.
+const TO_ZIP: &str =
+    "unpack it, and name the folder that the tables are in, or put them into a zip";
+
+fn of_zip(body: &[u8]) -> String {
+    let names: Vec<String> = match ZipFiles::paths(Cursor::new(body), &Limits::default()) {
+        Ok(paths) => paths.into_iter().map(|(path, _)| path).collect(),
+        Err(error) => {
+            return format!(
+                "this zip cannot be read: {error}; it may have been cut off on its way"
+            );
+        }
+    };
+    if names.iter().any(|name| name.to_ascii_lowercase().ends_with(".zip")) {
+        return "this is a zip of zips: unpack it, and look at each by itself".to_owned();
+    }
+    let shown = names.get(..NAMES.min(names.len())).unwrap_or_default().join(", ");
+    let more = names.len().saturating_sub(NAMES);
+    let holds = match (names.len(), more) {
+        (0, _) => "there is nothing in it".to_owned(),
+        (_, 0) => format!("it has {shown}"),
+        (_, more) => format!("it has {shown} and {more} more"),
+    };
+    format!("this is a zip without a table of GTFS or a publication of NeTEx: {holds}")
+}
+
+fn of_gzip(body: &[u8]) -> String {
+    let mut inside = Vec::new();
+    // What cannot be inflated to its end shows what it is all the same.
+    _ = GzDecoder::new(body).take(LOOK_BYTES as u64).read_to_end(&mut inside);
+    if is_tar(&inside) {
+        return format!("this is an archive of tar, compressed with gzip: {TO_ZIP}");
+    }
+    match inside.starts_with(b"PK") {
+        true => "this is a zip that is compressed once more, with gzip: unpack it with gunzip"
+            .to_owned(),
+        false => "this is compressed with gzip: unpack it with gunzip".to_owned(),
+    }
+}
+
+fn is_tar(look: &[u8]) -> bool {
+    look.get(257..262) == Some(b"ustar")
+}
+
+fn of_json(body: &[u8]) -> String {
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => format!(
+            "{NO_FORMAT}; it is JSON, of which GTFS-Realtime has a header with a version, and GBFS data with one of its lists"
+        ),
+        Err(error) => format!("this begins as JSON and cannot be read as it: {error}"),
+    }
+}
+
+fn of_xml(text: &str) -> String {
+    let mut rest = text.trim_start();
+    loop {
+        let end = match rest {
+            _ if rest.starts_with("<!--") => "-->",
+            _ if rest.starts_with("<?") => "?>",
+            _ if rest.starts_with("<!") => ">",
+            _ => break,
+        };
+        let Some((_, after)) = rest.split_once(end) else { return NO_FORMAT.to_owned() };
+        rest = after.trim_start();
+    }
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '>' | '/');
+    let root = rest.strip_prefix('<').and_then(|tag| tag.split(is_end).next()).unwrap_or_default();
+    let root = root.rsplit(':').next().unwrap_or_default();
+    match root.is_empty() {
+        true => NO_FORMAT.to_owned(),
+        false => {
+            format!("{NO_FORMAT}; it is XML whose root is {root}, not Siri or PublicationDelivery")
+        }
+    }
+}
+
+/// One table of a schedule.
+fn of_text(text: &str) -> Option<String> {
+    let header = text.lines().find(|line| !line.trim().is_empty())?;
+    let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
+    let known = |file: &&'static lineside_formats::gtfs::fields::FileSpec| {
+        names.iter().filter(|name| file.find_field(name).is_some()).count()
+    };
+    // The first of those that know as many, as the basic files stand first.
+    let file = FILES.into_iter().rev().max_by_key(known)?;
+    let n_known = known(&file);
+    (n_known >= 2 && 2 * n_known >= names.len()).then(|| {
+        format!(
+            "this is a single table of GTFS, {} by its header, and a schedule is judged as a whole: put all its tables into a zip, or name the folder that they are in",
+            file.name
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::{Compression, write::GzEncoder};
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    fn zip(names: &[&str]) -> Vec<u8> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in names {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn tar() -> Vec<u8> {
+        let mut block = vec![0; 1_024];
+        block[..9].copy_from_slice(b"stops.txt");
+        block[257..262].copy_from_slice(b"ustar");
+        block
+    }
+
+    #[test]
+    fn it_is_told_what_it_is_instead_and_what_to_do() {
+        let packed = zip(&["stops.txt"]);
+        let wide: Vec<u8> = "\u{FEFF}stop_id".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let cases: [(&[u8], &str); 19] = [
+            (b"", "there is nothing in it"),
+            (b" \r\n", "there is nothing in it"),
+            (b"<!DOCTYPE html><html></html>", "this is a web page"),
+            (&gzip(&packed), "unpack it with gunzip"),
+            (&gzip(&tar()), "an archive of tar, compressed with gzip: unpack it"),
+            (&gzip(b"{}"), "compressed with gzip"),
+            (&tar(), "an archive of tar"),
+            (b"7z\xBC\xAF\x27\x1C....", "7-Zip"),
+            (&packed[..20], "this zip cannot be read"),
+            (&zip(&["a.csv", "b", "c", "d"]), "it has a.csv, b, c and 1 more"),
+            (&zip(&["north.zip", "readme"]), "a zip of zips"),
+            (&zip(&[]), "there is nothing in it"),
+            (&wide, "UTF-16"),
+            (b"{\"a\": ", "cannot be read as it: EOF"),
+            (b"{\"a\": 1}", "it is JSON"),
+            (b"<?xml version=\"1.0\"?>\n<!-- x --><k:kml>", "root is kml,"),
+            (b"\xEF\xBB\xBFstop_id,\"stop_name\",stop_lat\n1,A,2\n", "stops.txt by its header"),
+            (b"trip_id,arrival_time,stop_id,stop_sequence\n", "stop_times.txt by its header"),
+            (b"name,age\nx,1\n", NO_FORMAT),
+        ];
+        for (body, said) in cases {
+            let told = words(body);
+            assert!(told.contains(said), "{said}: {told}");
+        }
+        assert_eq!(words(b"\x00\x01\x02"), NO_FORMAT);
+    }
+}

@@ -1,0 +1,144 @@
+//! The file of `--config`: what a producer's build says each time.
+
+use std::fs;
+use std::path::Path;
+
+use clap::ValueEnum as _;
+use jiff::civil::Date;
+use toml::value::Datetime;
+use toml::{Table, Value};
+
+use super::{FailOn, country};
+use crate::check::know;
+use crate::cli::Failure;
+
+/// What such a file may say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) fail_on: Option<FailOn>,
+    pub(super) ignore: Vec<String>,
+    pub(super) country: Option<[u8; 2]>,
+    pub(super) date: Option<Date>,
+}
+
+impl Settings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or says something else; in words that name the file, the key and what to write.
+    pub(super) fn read(file: &Path) -> Result<Settings, Failure> {
+        let usage = |reason: String| Failure::Usage(format!("{}: {reason}", file.display()));
+        let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
+        Settings::parse(&text).map_err(usage)
+    }
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let mut settings = Settings::default();
+        for (key, value) in &table {
+            let refused = |reason: String| format!("{key}: {reason}");
+            match key.as_str() {
+                "fail_on" => settings.fail_on = Some(fail_on_of(value).map_err(refused)?),
+                "ignore" => settings.ignore = ignored_of(value).map_err(refused)?,
+                "country" => settings.country = Some(country_of(value).map_err(refused)?),
+                "date" => settings.date = Some(date_of(value).map_err(refused)?),
+                _ => {
+                    let known = "there are fail_on, ignore, country and date";
+                    return Err(refused(format!("no such setting; {known}")));
+                }
+            }
+        }
+        Ok(settings)
+    }
+}
+
+fn fail_on_of(value: &Value) -> Result<FailOn, String> {
+    let named = value.as_str().and_then(|name| FailOn::from_str(name, false).ok());
+    named.ok_or_else(|| {
+        format!(
+            "{value} is none of \"error\", \"warning\", \"info\" and \"never\"; write fail_on = \"warning\""
+        )
+    })
+}
+
+fn ignored_of(value: &Value) -> Result<Vec<String>, String> {
+    let codes = value.as_array().and_then(|list| {
+        list.iter().map(|code| code.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    });
+    let codes = codes.ok_or("a list of codes is due; write ignore = [\"unknown_file\"]")?;
+    know(&codes)?;
+    Ok(codes)
+}
+
+fn country_of(value: &Value) -> Result<[u8; 2], String> {
+    let letters = value.as_str().map(country);
+    let code = letters.unwrap_or_else(|| Err(format!("{value} is no country")));
+    code.map_err(|reason| format!("{reason}; write country = \"NO\""))
+}
+
+/// A day, as TOML has it or as a text.
+fn date_of(value: &Value) -> Result<Date, String> {
+    let date = match value {
+        Value::Datetime(Datetime { date: Some(date), time: None, offset: None }) => {
+            Some(date.to_string())
+        }
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let date = date.and_then(|text| text.parse().ok());
+    date.ok_or_else(|| format!("{value} is no day; write date = 2026-06-15"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_one_of_toml_or_a_text() {
+        for text in ["date = 2026-06-15", "date = \"2026-06-15\""] {
+            let settings = Settings::parse(text).unwrap();
+            assert_eq!(settings.date, Some(jiff::civil::date(2026, 6, 15)), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_of_it_is_read() {
+        let text = "fail_on = \"warning\"\nignore = [\"unknown_file\"]\ncountry = \"no\"\n";
+        let expected = Settings {
+            fail_on: Some(FailOn::Warning),
+            ignore: vec!["unknown_file".to_owned()],
+            country: Some(*b"NO"),
+            date: None,
+        };
+        assert_eq!(Settings::parse(text), Ok(expected));
+        assert_eq!(Settings::parse(""), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn what_is_wrong_names_the_key_and_what_to_write() {
+        for (text, words) in [
+            (
+                "date = 2026-06-15T08:00:00Z",
+                "date: 2026-06-15T08:00:00Z is no day; write date = 2026-06-15",
+            ),
+            ("date = \"today\"", "date: \"today\" is no day"),
+            ("date = 20260615", "date: 20260615 is no day"),
+            ("country = \"Norway\"", "country: a country is two letters of ISO 3166"),
+            ("country = 47", "country: 47 is no country; write country = \"NO\""),
+            (
+                "ignore = \"unknown_file\"",
+                "ignore: a list of codes is due; write ignore = [\"unknown_file\"]",
+            ),
+            (
+                "ignore = [\"unkown_file\"]",
+                "ignore: no report has the code \"unkown_file\"; did you mean",
+            ),
+            ("fail_on = \"errors\"", "fail_on: \"errors\" is none of"),
+            ("failon = 1", "failon: no such setting; there are fail_on,"),
+            ("date = ", "line 1"),
+        ] {
+            let told = Settings::parse(text).unwrap_err();
+            assert!(told.contains(words), "{text}: {told}");
+        }
+    }
+}

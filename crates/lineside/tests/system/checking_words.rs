@@ -1,0 +1,155 @@
+//! What `lineside check` says so that a producer knows what to do.
+
+use std::fs;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+use super::checking::{DAY, FILES, run, zip, zip_of};
+
+/// The schedule with one file otherwise.
+fn with(name: &str, text: &str) -> Vec<u8> {
+    zip_of(&FILES.map(|(other, own)| (other, if other == name { text } else { own })))
+}
+
+#[test]
+fn rows_that_were_left_out_are_told_with_the_rules_that_had_nothing_to_look_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let routes = "route_id,agency_id,route_short_name,route_long_name,route_type,route_color\n\
+                  R1,A1,1,Harbour to Hall,3,00FF00\nR2,A1,2,Hall to Harbour,3,ZZZZZZ\n";
+    let bad = with("routes.txt", routes);
+    fs::write(folder.path().join("gtfs.zip"), bad).unwrap();
+    let arguments = ["check", "gtfs.zip", "--date", DAY, "--output", "report"];
+    let (code, out, error) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.contains("1 agency, 1 readable route, 1 trip"), "{out}");
+    let told = "1 row of routes.txt could not be read, and no other rule saw it;";
+    assert!(out.contains("there may be more to find once this is mended:\n  - 1 row"), "{out}");
+    assert!(out.contains(told) && out.contains("rules that need all of the file were not asked"));
+    let read = |name: &str| fs::read_to_string(folder.path().join("report").join(name)).unwrap();
+    assert!(read("report.html").contains(told), "{}", read("report.html"));
+    let unread: Value = serde_json::from_str(&read("unread.json")).unwrap();
+    assert_eq!((&unread[0]["filename"], &unread[0]["rows"]), (&"routes.txt".into(), &1.into()));
+    assert!(!read("report.json").contains("unread"), "it has the reference's shape");
+    // Where all is read nothing is said of it.
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let (_, out, _) = run(folder.path(), &arguments);
+    assert!(!out.contains("readable") && !out.contains("could not be read"), "{out}");
+    assert_eq!(read("unread.json"), "[]");
+}
+
+#[test]
+fn a_schedule_in_utf_16_is_told_to_be_saved_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in FILES {
+        writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        let wide = format!("\u{FEFF}{text}");
+        let wide: Vec<u8> = wide.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        writer.write_all(&wide).unwrap();
+    }
+    fs::write(folder.path().join("gtfs.zip"), writer.finish().unwrap().into_inner()).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(
+        out.contains("stops.txt is text in UTF-16, of which nothing can be read: save it as UTF-8"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_is_no_feed_is_told_for_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&zip()).unwrap();
+    let cases: [(&str, Vec<u8>, &str); 4] = [
+        ("empty.zip", Vec::new(), "empty.zip: there is nothing in it"),
+        ("page.html", b"<!doctype html><p>Log in".to_vec(), "page.html: this is a web page"),
+        ("gtfs.zip.gz", gzip.finish().unwrap(), "unpack it with gunzip"),
+        ("stops.txt", FILES[1].1.as_bytes().to_vec(), "a single table of GTFS, stops.txt"),
+    ];
+    for (name, body, told) in cases {
+        fs::write(folder.path().join(name), body).unwrap();
+        let (code, out, error) = run(folder.path(), &["check", name]);
+        assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
+        assert!(error.contains(told), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_bomb_of_rows_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = |n: usize| with("stops.txt", &format!("stop_id,stop_name\n{}", "S1,A\n".repeat(n)));
+    fs::write(folder.path().join("bomb.zip"), rows(8 << 20)).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "bomb.zip"]);
+    assert_eq!((code, out.as_str()), (Some(3), ""), "{error}");
+    assert!(
+        error.contains("bomb.zip: stops.txt: inflates far beyond its compressed size"),
+        "{error}"
+    );
+    fs::write(folder.path().join("rows.zip"), rows(1 << 20)).unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "rows.zip", "--memory", "16MiB"]);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("of memory, and --memory allows 16MiB"), "{error}");
+    let (code, _, error) = run(folder.path(), &["check", "rows.zip", "--memory", "much"]);
+    assert_eq!(code, Some(2), "{error}");
+    // The schedule of a message is bounded as well.
+    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[]}"#;
+    fs::write(folder.path().join("trips.json"), json).unwrap();
+    let arguments = ["check", "trips.json", "--static", "rows.zip", "--memory", "16MiB"];
+    let (code, _, error) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("the schedule: it would take about"), "{error}");
+}
+
+#[test]
+fn what_is_ignored_leaves_a_trace_and_nothing_is_ignored_by_an_empty_list() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let check =
+        |more: &[&str]| run(folder.path(), &[&["check", "gtfs.zip", "--date", DAY], more].concat());
+    let (code, out, error) = check(&["--ignore", "foreign_key_violation,unknown_file,E001"]);
+    assert_eq!(code, Some(0), "{out}{error}");
+    let told = "Nothing else was found. 2 codes are ignored: foreign_key_violation (once), unknown_file (once).";
+    assert!(out.contains(told), "{out}");
+    let (code, out, error) = check(&["--ignore", ""]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.contains("1 error, 0 warnings, 1 note.\n"), "{out}");
+    let (_, out, _) = check(&["--ignore", "unknown_file", "--format", "html"]);
+    assert!(out.contains("1 code is ignored: unknown_file (once)."), "{out}");
+}
+
+#[test]
+fn the_files_of_a_publication_are_looked_at_beside_one_that_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |inside: &str| {
+        format!(
+            r#"<PublicationDelivery xmlns="http://www.netex.org.uk/netex" version="1.1"><dataObjects>
+            <ServiceFrame id="F1" version="1"><lines>{inside}</lines></ServiceFrame></dataObjects></PublicationDelivery>"#
+        )
+    };
+    let line = |id: &str, operator: &str| {
+        format!(
+            r#"<Line id="{id}" version="1"><Name>Harbour</Name><TransportMode>bus</TransportMode>{operator}</Line>"#
+        )
+    };
+    let sound = file(&line("L1", r#"<OperatorRef ref="O9" version="1"/>"#));
+    let bad = file(&format!("{0}{0}", line("L2", "")));
+    let torn = &sound[..sound.len() / 2];
+    let zip = zip_of(&[("a.xml", &sound), ("b.xml", torn), ("c.xml", &bad), ("d.xml", &file(""))]);
+    fs::write(folder.path().join("lines.zip"), zip).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "lines.zip"]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(
+        out.contains("ERROR unreadable_file (once)") && out.contains("- b.xml: message"),
+        "{out}"
+    );
+    assert!(out.contains("duplicate_id") && out.contains("c.xml"), "{out}");
+    // What it refers to may stand in the one that cannot be read.
+    assert!(!out.contains("unresolved_reference"), "{out}");
+    fs::write(folder.path().join("one.zip"), zip_of(&[("b.xml", torn)])).unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "one.zip"]);
+    assert_eq!(code, Some(3), "{error}");
+}

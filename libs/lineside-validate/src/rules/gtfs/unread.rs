@@ -1,0 +1,137 @@
+//! What of a schedule no rule saw, and how many rules had nothing to look at for it.
+//!
+//! A row with a value that cannot be read is not there for other rules, and those that rely on all of
+//! its file are passed over, as the reference validator has it. Whoever mends the value gets to see
+//! what they say only then, and should know that beforehand.
+
+use serde::{Deserialize, Serialize};
+
+use crate::gtfs::{Feed, File, Status};
+
+/// What is lacking of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// Rows that could not be read.
+    Rows,
+    /// What follows a row that is too large.
+    Rest,
+    /// All rows, as the header is wrong.
+    Header,
+    /// All rows, as the text is in UTF-16.
+    Encoding,
+    /// Everything: there is nothing in the file.
+    Content,
+    /// The file, without which no schedule is.
+    File,
+}
+
+/// A file of which rules did not see all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The file's name.
+    pub filename: String,
+    /// What is lacking of it.
+    pub lack: Lack,
+    /// Rows that could not be read and were left out, as far as the file was read.
+    pub rows: u64,
+    /// Codes whose rules were passed over as they rely on the whole file.
+    pub rules: u64,
+}
+
+impl Unread {
+    /// All such files of a schedule, in the order of the reference.
+    pub fn of(feed: &Feed) -> Vec<Unread> {
+        File::ALL.into_iter().filter_map(|file| Unread::of_file(feed, file)).collect()
+    }
+
+    fn of_file(feed: &Feed, file: File) -> Option<Unread> {
+        let table = feed.table(file);
+        let lack = match table.status() {
+            Status::BadRows if table.is_cut_off() => Lack::Rest,
+            Status::BadRows => Lack::Rows,
+            Status::BadHeader if table.is_wide() => Lack::Encoding,
+            Status::BadHeader => Lack::Header,
+            Status::Empty => Lack::Content,
+            Status::Missing if !feed.is_usable(file) => Lack::File,
+            Status::Missing | Status::Parsed => return None,
+        };
+        let passed_over = super::rules().filter(|rule| rule.files.contains(&file));
+        Some(Unread {
+            filename: table.name().to_owned(),
+            lack,
+            rows: u64::from(table.n_left_out()),
+            rules: passed_over.map(|rule| rule.kinds.len() as u64).sum(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::{
+        Context, Notices,
+        gtfs::{TextSource, load},
+    };
+
+    /// What is lacking of `levels.txt` with these rows below its header, when so many threads read it.
+    fn of_levels(rows: impl Into<Vec<u8>>, threads: usize) -> Option<Unread> {
+        let source = TextSource::default().with("levels.txt", rows);
+        let context = Context { today: date(2026, 6, 15), country: None, threads };
+        let feed = load(&source, &context, &mut Notices::new(0)).unwrap();
+        Unread::of(&feed).into_iter().find(|it| it.filename == "levels.txt")
+    }
+
+    #[test]
+    fn it_is_told_what_no_rule_saw_of_a_file() {
+        let long = "x".repeat(5_000);
+        let header = "level_id,level_index,level_name\n";
+        for (file, told) in [
+            (format!("{header}a,1,\nb,2,\n"), None),
+            (format!("{header}a,one,\nb,2,\nc,3\nd,4,\n"), Some((Lack::Rows, 2))),
+            (format!("{header}a,one,\nb,2,{long}\nc,x,\n"), Some((Lack::Rest, 1))),
+            ("level_id,level_id\na,b\n".to_owned(), Some((Lack::Header, 0))),
+            (String::new(), Some((Lack::Content, 0))),
+        ] {
+            let found = of_levels(file.as_str(), 1);
+            assert_eq!(found.map(|it| (it.lack, it.rows)), told, "{file:.40}");
+        }
+    }
+
+    #[test]
+    fn text_in_utf_16_is_called_so() {
+        for to_bytes in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+            let text = "level_id,level_index\na,1\n".encode_utf16();
+            let wide: Vec<u8> = [0xFEFF].into_iter().chain(text).flat_map(to_bytes).collect();
+            assert_eq!(of_levels(wide, 1).map(|it| it.lack), Some(Lack::Encoding));
+        }
+    }
+
+    #[test]
+    fn rows_of_a_large_file_are_counted_whoever_reads_them() {
+        let mut file = "level_id,level_index\n".to_owned();
+        for row in 0..600_000 {
+            let index = if row % 1_000 == 7 { "x" } else { "1" };
+            file += &format!("{row},{index}\n");
+        }
+        assert!(file.len() > 4 << 20, "it is read by several threads");
+        for threads in [1, 3] {
+            let found = of_levels(file.as_str(), threads).unwrap();
+            assert_eq!((found.lack, found.rows), (Lack::Rows, 600), "{threads}");
+        }
+    }
+
+    #[test]
+    fn rules_that_rely_on_the_file_are_counted_and_a_file_that_may_be_missing_is_not_missed() {
+        let source = TextSource::default().with("agency.txt", "agency_name\n");
+        let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+        let feed = load(&source, &context, &mut Notices::new(0)).unwrap();
+        let unread = Unread::of(&feed);
+        let names: Vec<&str> = unread.iter().map(|it| it.filename.as_str()).collect();
+        assert_eq!(names, ["agency.txt", "routes.txt", "trips.txt", "stop_times.txt"]);
+        assert_eq!(unread[0].lack, Lack::Header);
+        assert!(unread.iter().skip(1).all(|it| it.lack == Lack::File && it.rules > 3));
+    }
+}
