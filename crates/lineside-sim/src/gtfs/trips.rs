@@ -125,7 +125,8 @@ impl City {
                     .number(i + 1)
                     .text(if i == last { "1" } else { "0" })
                     .text(if i == 0 { "1" } else { "0" })
-                    .number(format_args!("{:.1}", call.along))
+                    // No distance is less than nothing, not even by a sign before a zero.
+                    .number(format_args!("{:.1}", call.along.max(0.0) + 0.0))
                     .text("1")
                     .end()?;
             }

@@ -14,6 +14,17 @@ use super::journeys::{SOURCE, moment};
 use super::seconds;
 use crate::city::City;
 
+/// So many seconds before what is planned begins it is written down; it is told some days before.
+const PLANNED_AHEAD: i64 = 28 * 86_400;
+
+/// How long before it begins a situation is written down.
+fn ahead_of(notice: &Notice) -> i64 {
+    match notice.cause {
+        Cause::Holiday | Cause::Construction => PLANNED_AHEAD,
+        _ => 0,
+    }
+}
+
 impl City {
     /// The situations at an instant, in a fixed order.
     pub fn situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
@@ -24,7 +35,7 @@ impl City {
     fn situation(&self, notice: &Notice) -> PtSituationElement {
         let (start, end) = notice.period;
         let mut situation = PtSituationElement {
-            creation_time: moment(start),
+            creation_time: moment(start - ahead_of(notice)),
             participant_ref: Some(SOURCE.into()),
             situation_number: Some(notice.id.clone().into()),
             source: Some(SituationSource {

@@ -16,6 +16,8 @@ use crate::noise;
 /// A vehicle nearer than this to its next stop (metres), or this short before it (seconds), is arriving.
 const ARRIVING_METRES: f64 = 60.0;
 const ARRIVING_SECONDS: f64 = 12.0;
+/// Fastest that a vehicle says it is, in m/s: validators take what says more for a mistake.
+const SPEED_MAX: f32 = 26.0;
 /// The share of the time between two stops in which a vehicle speeds up, and again in which it slows down.
 const RAMP: f64 = 0.2;
 
@@ -124,7 +126,7 @@ impl City {
             reported,
             place: (degrees(place_at.0), degrees(place_at.1)),
             bearing: direction.bearing().round() as f32 % 360.0,
-            speed: (place.speed * 10.0).round() as f32 / 10.0,
+            speed: ((place.speed * 10.0).round() as f32 / 10.0).min(SPEED_MAX),
             call: place.call,
             status: place.status,
             occupancy: self.occupancy(run, place.call),

@@ -9,6 +9,8 @@ mod counted;
 mod fit;
 mod html;
 mod others;
+#[cfg(test)]
+mod own_feeds;
 pub(crate) mod picture;
 mod places;
 mod reckoning;
@@ -324,10 +326,9 @@ fn schedule(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan() -> Plan {
+impl Plan {
+    /// What tests begin with.
+    pub(crate) fn plain() -> Plan {
         Plan {
             input: "input".to_owned(),
             today: Date::ZERO,
@@ -346,6 +347,11 @@ mod tests {
             files: Files::default(),
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn a_look_that_is_stopped_has_nothing_to_tell_whatever_it_looks_at() {
@@ -358,7 +364,7 @@ mod tests {
         let inputs = [(Format::Netex, netex), (Format::Siri, siri), (Format::Gbfs, gbfs)];
         for (format, text) in inputs {
             let (body, progress) = (Bytes::from(text), Progress::default());
-            let look = || check(&body, plan(), &progress, &|| 0.5);
+            let look = || check(&body, Plan::plain(), &progress, &|| 0.5);
             let looked = look().unwrap();
             assert_eq!(looked.about()["validationTimeSeconds"], 0.5);
             assert_eq!(looked.format, format);

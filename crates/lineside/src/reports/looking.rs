@@ -255,17 +255,7 @@ mod tests {
             today: jiff::civil::date(2026, 6, 15),
             at: "2026-06-15T08:00:00Z".to_owned(),
             now: 1_781_510_400,
-            schedule: None,
-            previous: None,
-            ids: SiriIds::Same,
-            country: None,
-            threads: 1,
-            ignored: Vec::new(),
-            output: None,
-            samples: 1,
-            with_places: false,
-            memory: None,
-            files: check::Files::default(),
+            ..Plan::plain()
         };
         let (body, at) = (Body::of(bytes.clone()), UnixMillis(1_781_510_400_000));
         let (feed, tag, memory) = ("city".to_owned(), String::new(), u64::MAX);

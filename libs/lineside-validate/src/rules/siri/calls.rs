@@ -61,7 +61,7 @@ pub(super) fn look(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&st
             continue;
         }
         if is_estimated {
-            are_there(look, &place);
+            are_there(look, &place, journey.extra_journey == Some(true));
         }
         within(look, &place);
         along(look, &place, &mut before);
@@ -80,7 +80,8 @@ fn order(look: &mut Look<'_>, place: &Place<'_>, before: &mut Before) {
     before.order = Some(order);
 }
 
-fn are_there(look: &mut Look<'_>, place: &Place<'_>) {
+/// Times are told; aimed ones by the timetable, which has neither extra journeys nor extra calls.
+fn are_there(look: &mut Look<'_>, place: &Place<'_>, is_extra: bool) {
     let call = place.call;
     let is_aimed = call.aimed_arrival_time.or(call.aimed_departure_time).is_some();
     let expected = [
@@ -92,7 +93,7 @@ fn are_there(look: &mut Look<'_>, place: &Place<'_>) {
     let is_expected = expected.iter().any(Option::is_some);
     if !is_aimed && !is_expected {
         place.say(look, &kinds::NO_TIMES, |_| {});
-    } else if !is_aimed && call.extra_call != Some(true) {
+    } else if !is_aimed && !is_extra && call.extra_call != Some(true) {
         place.say(look, &kinds::NOT_AIMED, |_| {});
     }
 }

@@ -40,12 +40,15 @@ fn estimated_journey(look: &mut Look<'_>, journey: &VehicleJourney) {
     calls::look(look, journey, id);
 }
 
-/// The name of a journey with its day and its line.
+/// The name of a journey with its day and its line. Runs by headway share it, and are told apart by when they begin.
 fn whole_name(journey: &VehicleJourney) -> Option<String> {
+    let begins =
+        journey.origin_aimed_departure_time.filter(|_| journey.headway_service == Some(true));
+    let begins = begins.map_or_else(String::new, |at| at.as_millis().to_string());
     let day =
         journey.framed_vehicle_journey_ref.as_ref().and_then(|it| it.data_frame_ref.as_deref());
     let line = journey.line_ref.as_deref().unwrap_or_default();
-    Some(format!("{line}\n{}\n{}", day.unwrap_or_default(), journey.journey_ref()?))
+    Some(format!("{line}\n{}\n{}\n{begins}", day.unwrap_or_default(), journey.journey_ref()?))
 }
 
 fn framed(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&str>) {
