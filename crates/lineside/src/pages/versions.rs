@@ -140,7 +140,7 @@ impl Shown<'_> {
                         None => span.soft { "none" },
                     }
                 }
-                td.numeric.nowrap role="cell" data-label="Good for" { (day(&facts.valid_from)) " to" br; (day(&facts.valid_until)) }
+                td.numeric.nowrap role="cell" data-label="Good for" { (day(&facts.valid_from)) " to " br; (day(&facts.valid_until)) }
                 td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("not said")) }
                 td.numeric role="cell" data-label="Lines, stops, trips" { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
                 td.nowrap role="cell" data-label="Bytes" {
