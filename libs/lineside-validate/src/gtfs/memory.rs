@@ -32,8 +32,8 @@ const PER_ZONE_BYTE: u64 = 32;
 pub const MEMORY_PER_BYTE_MAX: u64 = 90;
 
 /// The memory in bytes that a look at this file takes at most, which has so many bytes: each byte, 80 for each row, 128 for one
-/// of `trips.txt`, and 24 for each cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to count its rows. None if it is
-/// no file of GTFS, or is not there.
+/// of `trips.txt`, and 24 for each cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to
+/// count its rows. None if it is no file of GTFS, or is not there.
 ///
 /// # Errors
 ///
