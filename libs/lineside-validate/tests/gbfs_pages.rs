@@ -260,6 +260,7 @@ impl Case {
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
             is_whole: self.is_whole,
             now: NOW,
+            ..System::default()
         };
         let mut notices = Notices::new(100);
         let errors = validate(&system, &mut notices);
@@ -352,7 +353,14 @@ fn the_papers_list_each_kind() {
         "gbfs",
         "systems of GBFS",
         "Versions 1.0 to 3.1. The fields are those of the official JSON schemas, and what these forbid is an error;\n\
-         fields that no version knows are let pass, as they let them pass. [What differs](differences.md) is said.",
+         fields that no version knows are let pass, as they let them pass. [What differs](differences.md) is said.\n\
+         \n\
+         What the specification only recommends is a warning, such as that the types of a station's vehicles together are all that can be rented there, and its docks\n\
+         by types at least all docks that are free (`count_unlike_sum`): one that takes several types may be counted with each of them.\n\
+         \n\
+         In versions before 3.0 files are there once for each language. All are looked at, of 20 languages at most, each with the files of its own language: what is said of\n\
+         a further language's names its file as `fr/system_information.json`. A file that several languages list, by the same address or with the same content, is told of\n\
+         once. A file that `gbfs.json` lists and that is not in the folder that is checked is `unreachable_file`, as one is that cannot be fetched.\n",
         kinds(),
     );
 }

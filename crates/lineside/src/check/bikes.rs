@@ -6,7 +6,8 @@ use lineside_validate::Notices;
 use lineside_validate::rules::gbfs::{System, name_of, validate_while};
 use serde::Deserialize;
 
-use super::{Checked, Plan, Point, Progress, STOPPED, outline_of, unlike};
+use super::{Checked, Files, Further, Plan, Point, Progress, STOPPED, outline_of, unlike};
+use crate::convert::DISCOVERY;
 
 pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result<Checked, String> {
     let mut files = std::mem::take(&mut plan.files);
@@ -14,21 +15,27 @@ pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result
         let name = name_of(body).ok_or_else(|| unlike::words(body))?;
         files.read.push((name.to_owned(), body.clone()));
     }
-    let system = System {
+    let mut notices = Notices::new(plan.samples);
+    let goes_on = || !progress.stopper().is_stopped();
+    let first = System {
         files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
         before: files.before.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         is_whole: files.is_whole,
         now: plan.now,
+        ..System::default()
     };
-    let mut notices = Notices::new(plan.samples);
-    let goes_on = || !progress.stopper().is_stopped();
-    let verdict = validate_while(&system, &mut notices, &goes_on);
+    let mut verdict = validate_while(&first, &mut notices, &goes_on);
+    for further in &files.others {
+        let its = validate_while(&further.system(&first), &mut notices, &goes_on);
+        verdict.is_cut_short |= its.is_cut_short;
+        verdict.errors.extend(its.errors);
+    }
     if verdict.is_cut_short {
         return Err(STOPPED.to_owned());
     }
     let mut checked = Checked::new(Format::Gbfs, plan, super::findings(&notices));
-    checked.counts = vec![("files", files.read.len() as u64)];
+    checked.counts = vec![("files", files.len() as u64)];
     checked.errors = verdict.errors;
     if checked.plan.with_places {
         checked.outline = outline(&files.read);
@@ -62,4 +69,44 @@ fn outline(files: &[(String, Bytes)]) -> Vec<Point> {
     let read = files.iter().filter_map(|(_, body)| serde_json::from_slice::<Places>(body).ok());
     let all = read.flat_map(|file| file.data.stations.into_iter().chain(file.data.vehicles));
     outline_of(all.map(|it| (it.lat, it.lon)))
+}
+
+impl Files {
+    /// How many files there are; one that languages share is one.
+    fn len(&self) -> usize {
+        let first: Vec<(&str, &[u8])> = pairs(&self.read);
+        let own = |it: &Further| it.read.iter().filter(|file| !is_among(file, &first)).count();
+        self.read.len() + self.others.iter().map(own).sum::<usize>()
+    }
+}
+
+impl Further {
+    /// The system as it is in this language.
+    fn system<'a>(&'a self, first: &System<'a>) -> System<'a> {
+        let mut files = pairs(&self.read);
+        let discovery = first.files.iter().filter(|(name, _)| *name == DISCOVERY);
+        files.extend(discovery);
+        let is_shared = |file: &&(String, Bytes)| is_among(file, &first.files);
+        let shared = self.read.iter().filter(is_shared).map(|(name, _)| name.as_str());
+        // What was not to be had has been told with the first.
+        let unread = self.unread.iter().map(String::as_str);
+        System {
+            files,
+            unread: unread.clone().map(|name| (name, "")).collect(),
+            language: &self.language,
+            shared: shared.chain(unread).chain([DISCOVERY]).collect(),
+            is_whole: first.is_whole,
+            now: first.now,
+            ..System::default()
+        }
+    }
+}
+
+fn pairs(files: &[(String, Bytes)]) -> Vec<(&str, &[u8])> {
+    files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect()
+}
+
+/// Whether one of the files is the same, in name and in content.
+fn is_among((name, body): &(String, Bytes), files: &[(&str, &[u8])]) -> bool {
+    files.iter().any(|(other, its)| other == name && its == body)
 }

@@ -84,12 +84,24 @@ pub(crate) struct Plan {
 pub(crate) struct Files {
     /// The files with their names, which have no `.json`.
     pub(crate) read: Vec<(String, Bytes)>,
-    /// The names of those that are listed and were not to be had, each with the reason.
+    /// The names of those that are listed and were not to be had, each with the reason; in a further language that stands before.
     pub(crate) unread: Vec<(String, String)>,
+    /// Those in further languages.
+    pub(crate) others: Vec<Further>,
     /// The files as they were some time before.
     pub(crate) before: Vec<(String, Bytes)>,
     /// Whether these are all that the system has.
     pub(crate) is_whole: bool,
+}
+
+/// The files of a GBFS system in a further language.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Further {
+    pub(crate) language: String,
+    /// The files with their names.
+    pub(crate) read: Vec<(String, Bytes)>,
+    /// The names of those that were not to be had.
+    pub(crate) unread: Vec<String>,
 }
 
 /// One kind of finding.

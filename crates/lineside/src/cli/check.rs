@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::settings::Settings;
-use super::{Failure, input, input::Reach, print, system};
+use super::{Failure, convert::ids_of, input, input::Reach, print, system};
 use crate::check::{
-    Checked, Files, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check, harmless, know,
+    Checked, Files, Further, NOT_REAL_TIME, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check,
+    harmless, know,
 };
 use crate::config::parse_size;
-use crate::convert::DISCOVERY;
+use crate::convert::{DISCOVERY, Named};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
@@ -24,7 +25,7 @@ use lineside_ingest::{Location, SiriIds};
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
 use lineside_validate::gtfs::is_country;
-use lineside_validate::rules::{SystemError, gbfs};
+use lineside_validate::rules::{SystemError, gbfs, gbfs::LANGUAGES_MAX};
 
 /// Largest input.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
@@ -253,7 +254,7 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
     if let Ok(Location::Folder(folder)) = Location::parse(input) {
         let files = system::of_folder(folder).await?;
         if !files.is_empty() {
-            let unread = Vec::new();
+            let unread = system::not_in_folder(&files);
             return Ok((
                 Bytes::new(),
                 Files { read: files, unread, is_whole: true, ..Files::default() },
@@ -261,7 +262,7 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
         }
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
-    let Some(system) = system::read(input, &body, system::Languages::First, reach).await? else {
+    let Some(system) = system::read(input, &body, reach).await? else {
         let name = system::name_in(input).filter(|name| gbfs::is_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
         return Ok((body, Files { read, ..Files::default() }));
@@ -270,7 +271,14 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
     read.extend(system.files);
     let unread = system.unread.into_iter();
     let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
-    Ok((body, Files { read, unread: unread.collect(), is_whole: true, ..Files::default() }))
+    let unread: Vec<(String, String)> = unread.collect();
+    let further = |(language, read): (String, Vec<Named>)| {
+        let its = unread.iter().filter_map(|(name, _)| name.strip_prefix(&language));
+        let its = its.filter_map(|name| name.strip_prefix('/')).map(str::to_owned).collect();
+        Further { language, read, unread: its }
+    };
+    let others = system.others.into_iter().take(LANGUAGES_MAX - 1).map(further).collect();
+    Ok((body, Files { read, unread, others, is_whole: true, ..Files::default() }))
 }
 
 /// Whether what was given is a GBFS system, or one of its files.

@@ -1,5 +1,6 @@
 //! The files of a GBFS system, which its discovery file lists.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -19,15 +20,6 @@ use crate::convert::{DISCOVERY, Named, REALTIME_BYTES_MAX};
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most files.
 const FILES_MAX: usize = 200;
-
-/// In which languages a system is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Languages {
-    /// The first that is listed.
-    First,
-    /// All that are listed.
-    All,
-}
 
 /// The files of a system, without the discovery file.
 #[derive(Debug)]
@@ -55,7 +47,6 @@ pub(super) struct Unread {
 pub(super) async fn read(
     input: &str,
     body: &Bytes,
-    wanted: Languages,
     reach: Reach,
 ) -> Result<Option<System>, Failure> {
     if sniff(body) != Some(Format::Raw) {
@@ -67,6 +58,7 @@ pub(super) async fn read(
         reach,
         left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
         n_files: 0,
+        fetched: HashMap::new(),
         unread: Vec::new(),
     };
     let own = |language: Option<&str>| {
@@ -78,7 +70,7 @@ pub(super) async fn read(
     let language = languages.first().copied();
     let files = taking.files(&own(language), None).await;
     let mut others = Vec::new();
-    for other in languages.into_iter().skip(1).filter(|_| wanted == Languages::All) {
+    for other in languages.into_iter().skip(1) {
         others.push((other.to_owned(), taking.files(&own(Some(other)), Some(other)).await));
     }
     let language = language.map(str::to_owned);
@@ -91,6 +83,8 @@ struct Taking<'a> {
     reach: Reach,
     left: u64,
     n_files: usize,
+    /// What came from an address that another language lists, too.
+    fetched: HashMap<Url, Bytes>,
     unread: Vec<Unread>,
 }
 
@@ -116,15 +110,20 @@ impl Taking<'_> {
         entry: &gbfs::Entry,
         is_first: bool,
     ) -> Result<Bytes, (&'static str, Option<String>)> {
+        let location = place_of(self.input, entry, is_first).map_err(|why| (why, None))?;
+        let address = if let Location::Http(url) = &location { Some(url.clone()) } else { None };
+        if let Some(body) = address.as_ref().and_then(|address| self.fetched.get(address)) {
+            return Ok(body.clone());
+        }
         if self.n_files >= FILES_MAX {
             return Err(("there are more files than are read", None));
         }
-        let location = place_of(self.input, entry, is_first).map_err(|why| (why, None))?;
         let reach = if is_elsewhere(self.input, &location) { Reach::Public } else { self.reach };
         let body = fetch(location, self.left.min(FILE_BYTES_MAX), reach).await;
         let body = body.map_err(|reason| ("it cannot be read where it is listed", Some(reason)))?;
         self.left = self.left.saturating_sub(body.len() as u64);
         self.n_files += 1;
+        self.fetched.extend(address.map(|address| (address, body.clone())));
         Ok(body)
     }
 }
@@ -147,6 +146,17 @@ pub(super) async fn of_folder(folder: PathBuf) -> Result<Vec<Named>, Failure> {
         files.push((name, body));
     }
     Ok(files)
+}
+
+/// The files that the discovery file of a folder lists and that are not in the folder.
+pub(super) fn not_in_folder(files: &[Named]) -> Vec<(String, String)> {
+    let discovery = files.iter().find(|(name, _)| name == DISCOVERY);
+    let decoded = discovery.and_then(|(_, body)| gbfs::decode(body, &gbfs::Limits::default()).ok());
+    let entries = decoded.map(|(discovery, _)| discovery.entries).unwrap_or_default();
+    let is_there = |name: &str| files.iter().any(|(other, _)| other == name);
+    let listed: BTreeSet<&str> = entries.iter().map(|entry| &*entry.name).collect();
+    let missing = listed.into_iter().filter(|name| is_file(name) && !is_there(name));
+    missing.map(|name| (name.to_owned(), "it is not in the folder".to_owned())).collect()
 }
 
 fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {

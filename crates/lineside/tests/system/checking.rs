@@ -347,6 +347,38 @@ fn a_system_of_bikes_is_checked_by_its_folder_its_discovery_file_or_one_file() {
 }
 
 #[test]
+fn each_language_of_a_system_is_looked_at_and_what_the_folder_lacks_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    system(folder.path());
+    let own = ["system_information", "station_information", "station_status", "system_regions"];
+    let french = folder.path().join("fr");
+    fs::create_dir(&french).unwrap();
+    for name in own {
+        let text = fs::read_to_string(folder.path().join(format!("{name}.json"))).unwrap();
+        let text = text.replace("Europe/Oslo", "Oslo").replace("\"Center\"", "\"Centre\"");
+        fs::write(french.join(format!("{name}.json")), text).unwrap();
+    }
+    let discovery = folder.path().join("gbfs.json");
+    let text = fs::read_to_string(&discovery).unwrap();
+    let (head, english) = text.split_once("\"en\":").unwrap();
+    let english = english.strip_suffix("}}").unwrap();
+    fs::write(&discovery, format!("{head}\"en\":{english},\"fr\":{english}}}}}")).unwrap();
+    let ignored = ["--ignore", "outdated_file"];
+    let (code, out, error) = run(folder.path(), &[&["check", "gbfs.json"], &ignored[..]].concat());
+    assert_eq!(code, Some(1), "{out}{error}");
+    // Of stations and their states both languages have one file.
+    assert!(out.starts_with("gbfs.json is GBFS: 7 files"), "{out}");
+    assert!(out.contains("ERROR unknown_region_id (once)"), "{out}");
+    assert!(out.contains("ERROR invalid_timezone (once)"), "{out}");
+    assert!(out.contains("fr/system_information.json"), "{out}");
+
+    fs::remove_file(folder.path().join("system_regions.json")).unwrap();
+    let (_, out, _) = run(folder.path(), &[&["check", "."], &ignored[..]].concat());
+    assert!(out.contains("ERROR unreachable_file (once)"), "{out}");
+    assert!(out.contains("system_regions.json") && out.contains("not in the folder"), "{out}");
+}
+
+#[test]
 fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
     let folder = tempfile::tempdir().unwrap();
     let bikes = |name: &str, lat: f64| {

@@ -82,6 +82,38 @@ async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
 }
 
 #[tokio::test]
+async fn each_language_of_a_system_is_held_against_the_rules() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let listed = |language: &str| {
+        let files = [("system_information", language), ("free_bike_status", "all")];
+        let files = files.map(|(name, folder)| {
+            format!(r#"{{"name":"{name}","url":"{producer}/{folder}/{name}"}}"#)
+        });
+        format!(r#""{language}":{{"feeds":[{}]}}"#, files.join(","))
+    };
+    site.put("/gbfs.json", &page(&format!("{{{},{}}}", listed("en"), listed("fr"))));
+    for (language, zone) in [("en", "Europe/Oslo"), ("fr", "Oslo")] {
+        let about = format!(
+            r#"{{"system_id":"b","language":"{language}","name":"Bikes","timezone":"{zone}"}}"#
+        );
+        site.put(&format!("/{language}/system_information"), &page(&about));
+    }
+    site.put("/all/free_bike_status", &bikes(&[("origin", 0.0)]).replace("10.7", "0.0"));
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let url = format!("{}/api/v1/feeds/bikes/report", server.url);
+    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    assert_eq!(count(&found, "invalid_timezone"), 1, "{found}");
+    assert!(found.to_string().contains("\"fr/system_information.json\""), "{found}");
+    assert_eq!(count(&found, "point_near_origin"), 1, "both languages have one file: {found}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
 async fn a_systems_files_are_held_against_the_rules_and_each_other_as_they_come() {
     let site = Site::default();
     let feeds = begin(&site, ["station_information", "station_status"]).await;

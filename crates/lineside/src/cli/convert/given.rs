@@ -112,7 +112,7 @@ impl Write for Spool {
 
 /// The files of a GBFS system in its languages, if the body is a discovery file.
 pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
-    let read = system::read(input, body, system::Languages::All, Reach::Anywhere).await?;
+    let read = system::read(input, body, Reach::Anywhere).await?;
     let Some(system) = read else { return Ok(None) };
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
     files.extend(system.files);

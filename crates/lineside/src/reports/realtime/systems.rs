@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_ingest::{Feed, Part};
 use lineside_sync::UnixMillis;
-use lineside_validate::rules::gbfs::{System, validate_while};
+use lineside_validate::rules::gbfs::{LANGUAGES_MAX, System, validate_while};
 use lineside_validate::rules::gtfs_rt::MatchRate;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -48,40 +48,105 @@ struct LastLook {
     took: Duration,
 }
 
-/// The files of a system in one language.
+/// The files of a system.
 struct Files {
-    read: Vec<(String, Bytes)>,
-    unread: Vec<(String, String)>,
+    /// Those of each language, the first one's first.
+    languages: Vec<Language>,
     hash: u64,
     /// Each was given by its source a short while ago.
     are_just_given: bool,
 }
 
+/// The files of a system in one language.
+#[derive(Default)]
+struct Language {
+    /// As the discovery file has it; empty of the first one.
+    name: String,
+    read: Vec<(String, Bytes)>,
+    unread: Vec<(String, String)>,
+    /// Those that are those of the first one.
+    shared: Vec<String>,
+}
+
 impl Files {
-    /// Those of the first language; none before each of them was asked for.
+    /// None before each of them was asked for.
     fn of(feed: &Feed, now: UnixMillis) -> Option<Files> {
         let parts = feed.parts();
-        let language = &parts.first()?.language;
         let discovery = feed.snapshot()?;
-        let mut read = vec![(DISCOVERY.to_owned(), discovery.bytes.clone())];
-        let mut unread = Vec::new();
         let mut hashes = discovery.hash.to_le_bytes().to_vec();
         let mut are_just_given = true;
-        for Part { name, feed, .. } in parts.iter().filter(|part| part.language == *language) {
+        for Part { name, language, feed, .. } in parts.iter() {
+            hashes.extend_from_slice(language.as_deref().unwrap_or_default().as_bytes());
             hashes.extend_from_slice(name.as_bytes());
             let given = feed.status().last_success;
             are_just_given &= given.is_none_or(|at| at >= now - GIVEN_WITHIN);
-            if let Some(snapshot) = feed.snapshot() {
-                hashes.extend_from_slice(&snapshot.hash.to_le_bytes());
-                read.push((name.to_string(), snapshot.bytes.clone()));
-            } else if feed.was_tried() {
-                unread.push((name.to_string(), feed.status().reason.clone()));
-            } else {
-                return None;
+            match feed.snapshot() {
+                Some(snapshot) => hashes.extend_from_slice(&snapshot.hash.to_le_bytes()),
+                None if feed.was_tried() => {}
+                None => return None,
             }
         }
-        Some(Files { read, unread, hash: xxh3_64(&hashes), are_just_given })
+        let mut names: Vec<Option<&str>> = Vec::new();
+        for language in parts.iter().map(|part| part.language.as_deref()) {
+            if !names.contains(&language) {
+                names.push(language);
+            }
+        }
+        let first = *names.first()?;
+        let of_first: Vec<&Part> =
+            parts.iter().filter(|part| part.language.as_deref() == first).collect();
+        let language = |name: &Option<&str>| {
+            let own = parts.iter().filter(|part| part.language.as_deref() == *name);
+            let mut language = Language::of(own, if *name == first { &[] } else { &of_first });
+            language.read.push((DISCOVERY.to_owned(), discovery.bytes.clone()));
+            if *name != first {
+                language.name = name.unwrap_or_default().to_owned();
+                language.shared.push(DISCOVERY.to_owned());
+            }
+            language
+        };
+        let languages = names.iter().take(LANGUAGES_MAX).map(language).collect();
+        Some(Files { languages, hash: xxh3_64(&hashes), are_just_given })
     }
+}
+
+impl Language {
+    fn of<'a>(parts: impl Iterator<Item = &'a Part>, first: &[&Part]) -> Language {
+        let mut language = Language::default();
+        for part in parts {
+            let name = part.name.to_string();
+            if first.iter().any(|other| is_the_same(part, other)) {
+                language.shared.push(name.clone());
+            }
+            match part.feed.snapshot() {
+                Some(snapshot) => language.read.push((name, snapshot.bytes.clone())),
+                None => language.unread.push((name, part.feed.status().reason.clone())),
+            }
+        }
+        language
+    }
+
+    fn system<'a>(&'a self, before: &'a [(String, Bytes)], now: UnixMillis) -> System<'a> {
+        let pairs = |files: &'a [(String, Bytes)]| {
+            files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect()
+        };
+        System {
+            files: pairs(&self.read),
+            unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
+            before: pairs(before),
+            language: &self.name,
+            shared: self.shared.iter().map(String::as_str).collect(),
+            is_whole: true,
+            now: now.seconds(),
+        }
+    }
+}
+
+/// Whether two languages have one file: of one address, or with one content.
+fn is_the_same(part: &Part, other: &Part) -> bool {
+    let hash = |part: &Part| part.feed.snapshot().map(|snapshot| snapshot.hash);
+    let is_equal = || hash(part).is_some_and(|own| hash(other) == Some(own));
+    part.name == other.name && (part.feed.config().url == other.feed.config().url || is_equal())
 }
 
 /// Bytes that files take at most as values.
@@ -128,29 +193,30 @@ impl Messages {
         }
         let watch = Stopwatch::start();
         let mut found = Found::new();
-        let comparable = comparable(&files.read, before.files(), self.limits.memory);
-        let system = System {
-            files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
-            unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
-            before: comparable.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
-            is_whole: true,
-            now: now.seconds(),
-        };
         let goes_on = || watch.elapsed() < self.limits.timeout && !is_ending();
-        if memory_of_all(&files.read) > self.limits.memory {
-            found.is_cut_short = true;
-        } else {
+        for (n, language) in files.languages.iter().enumerate() {
+            if memory_of_all(&language.read) > self.limits.memory {
+                found.is_cut_short = true;
+                continue;
+            }
+            // What stays over time is asked once, in the first.
+            let before = if n == 0 { before.files() } else { &[] };
+            let before = comparable(&language.read, before, self.limits.memory);
+            let system = language.system(before, now);
             let verdict = validate_while(&system, &mut found.notices, &goes_on);
             if verdict.is_cut_short && is_ending() {
                 return;
             }
-            (found.errors, found.is_cut_short) = (verdict.errors, verdict.is_cut_short);
+            found.errors.extend(verdict.errors);
+            found.is_cut_short |= verdict.is_cut_short;
         }
         // What is polled seldom is old for that.
         found.notices.retain(|kind| files.are_just_given || kind.code != OUTDATED);
         let took = watch.elapsed();
         *last = Some(LastLook { files: files.hash, ended: Stopwatch::start(), took });
-        before.put(&files.read, now);
+        if let Some(first) = files.languages.first() {
+            before.put(&first.read, now);
+        }
         drop(looked);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(found.is_cut_short), Ordering::Relaxed);

@@ -63,20 +63,21 @@ impl Heads {
 
 /// Looks at which files there are.
 pub(super) fn look(system: &System<'_>, heads: &Heads, out: &mut Notices) {
-    for (name, reason) in &system.unread {
+    let is_here = |name: &str| !system.shared.contains(&name);
+    for (name, reason) in system.unread.iter().filter(|(name, _)| is_here(name)) {
         out.add(&kinds::UNREACHABLE_FILE, |sample| {
-            sample.put("filename", format!("{name}.json")).put("reason", *reason);
+            sample.put("filename", system.shown(name)).put("reason", *reason);
         });
     }
     let discovery = heads.said.get("gbfs").and_then(Value::as_str);
-    for (name, version) in &heads.said {
+    for (name, version) in heads.said.iter().filter(|(name, _)| is_here(name)) {
         if let (Some(version), Some(discovery)) = (version.as_str(), discovery)
             && Version::of(version).is_some_and(|version| version != heads.version)
             // Theirs is the list of versions, so that any may hold it.
             && !matches!(name.as_str(), "gbfs_versions" | "manifest")
         {
             out.add(&kinds::MIXED_VERSIONS, |sample| {
-                sample.put("filename", format!("{name}.json")).put("value", version);
+                sample.put("filename", system.shown(name)).put("value", version);
                 sample.put("systemVersion", discovery);
             });
         }
@@ -95,7 +96,7 @@ fn has(system: &System<'_>, name: &str) -> bool {
 fn required(system: &System<'_>, version: Version, out: &mut Notices) {
     let mut ask = |name: &str, because: &str| {
         if !has(system, name) {
-            missing(name, because, out);
+            missing(system, name, because, out);
         }
     };
     if version >= Version::V2_0 {
@@ -111,9 +112,9 @@ fn required(system: &System<'_>, version: Version, out: &mut Notices) {
     }
 }
 
-fn missing(name: &str, because: &str, out: &mut Notices) {
+fn missing(system: &System<'_>, name: &str, because: &str, out: &mut Notices) {
     out.add(&kinds::MISSING_FILE, |sample| {
-        sample.put("filename", format!("{name}.json"));
+        sample.put("filename", system.shown(name));
         if !because.is_empty() {
             sample.put("because", because);
         }
@@ -135,14 +136,14 @@ pub(super) fn look_at_what_was_named(
         (Of::Plan, "system_pricing_plans", "a pricing plan"),
     ] {
         if known.named.contains(&of) && !has(system, name) {
-            missing(name, &format!("files name {what}"), out);
+            missing(system, name, &format!("files name {what}"), out);
         }
     }
     let Some(programs) = &known.programs else { return };
     for platform in &known.platforms {
         if heads.version >= Version::V2_1 && !programs.contains(*platform) {
             out.add(&kinds::MISSING_FIELD, |sample| {
-                sample.put("filename", "system_information.json");
+                sample.put("filename", system.shown("system_information"));
                 sample.put("path", format!("/data/rental_apps/{platform}/store_uri"));
                 sample.put("because", format!("there are rental_uris for {platform}"));
             });

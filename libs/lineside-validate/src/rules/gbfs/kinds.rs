@@ -2,7 +2,10 @@
 
 use super::super::Field;
 
-const FILE: Field = ("filename", "The file.");
+const FILE: Field = (
+    "filename",
+    "The file; one in a further language has that before its name, as `fr/system_information.json`.",
+);
 const PATH: Field = ("path", "Where it stands in the file, as a JSON pointer.");
 const VALUE: Field = ("value", "What stands there.");
 const EXPECTED: Field = ("expected", "What may stand there.");

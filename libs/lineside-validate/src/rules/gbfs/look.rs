@@ -22,6 +22,8 @@ const QUOTED_CHARS_MAX: usize = 120;
 /// A file as it is walked.
 pub(super) struct Look<'a> {
     pub(super) file: &'static str,
+    /// What it is called in what is said of it.
+    shown: String,
     pub(super) version: Version,
     /// The clock, in seconds since 1970.
     pub(super) now: i64,
@@ -33,20 +35,20 @@ pub(super) struct Look<'a> {
 
 impl<'a> Look<'a> {
     pub(super) fn new(
-        file: &'static str,
+        (file, shown): (&'static str, String),
         version: Version,
         now: i64,
         (known, out): (&'a mut Known, &'a mut Notices),
         patience: &'a Patience<'a>,
     ) -> Look<'a> {
-        Look { file, version, now, known, out, patience, path: String::new() }
+        Look { file, shown, version, now, known, out, patience, path: String::new() }
     }
 
     /// Says something about the place where the look is.
     pub(super) fn say(&mut self, kind: &'static Kind, fill: impl FnOnce(&mut Sample)) {
-        let (file, path) = (self.file, &self.path);
+        let (file, path) = (&self.shown, &self.path);
         self.out.add(kind, |sample| {
-            sample.put("filename", format!("{file}.json"));
+            sample.put("filename", file.as_str());
             if kind.fields.iter().any(|(name, _)| *name == "path") {
                 sample.put("path", path.as_str());
             }

@@ -27,6 +27,8 @@ use crate::{
     stop::Stopped,
 };
 
+/// Languages of one system that are looked at.
+pub const LANGUAGES_MAX: usize = 20;
 /// Longest file that is looked at, in bytes. As a tree of values it may take a hundred times as much, of small objects.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
@@ -39,10 +41,23 @@ pub struct System<'a> {
     pub unread: Vec<(&'a str, &'a str)>,
     /// Its files as they were some time before, of those that are [compared](is_compared); none if nobody knows.
     pub before: Vec<(&'a str, &'a [u8])>,
+    /// Of the files in a further language: which one. It stands before their names then. Empty for the first.
+    pub language: &'a str,
+    /// Those that are those of another language, with which they are told of.
+    pub shared: Vec<&'a str>,
     /// Whether these are all the files that it has.
     pub is_whole: bool,
     /// The time at which it is judged, in seconds since 1970.
     pub now: i64,
+}
+
+impl System<'_> {
+    /// What a file is called in what is said of it.
+    fn shown(&self, name: &str) -> String {
+        let is_of_language = !self.language.is_empty() && !self.shared.contains(&name);
+        let language = if is_of_language { format!("{}/", self.language) } else { String::new() };
+        format!("{language}{name}.json")
+    }
 }
 
 /// All kinds of notices that a system may get.
@@ -83,9 +98,12 @@ pub fn validate_while(
         // What a version does not have is judged by the nearest one that has it.
         let version = version.clamp(table.from, table.to);
         let before = system.before.iter().find(|(name, _)| *name == table.name);
+        let mut unheard = notices.sibling();
+        let is_shared = system.shared.contains(&table.name);
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            let to = (&mut known, &mut *notices);
-            let mut look = Look::new(table.name, version, system.now, to, &patience);
+            let out = if is_shared { &mut unheard } else { &mut *notices };
+            let (name, to) = ((table.name, system.shown(table.name)), (&mut known, out));
+            let mut look = Look::new(name, version, system.now, to, &patience);
             file(&mut look, &Node::of(table.fields, version), body, before.map(|(_, body)| *body));
         }));
         // Who was stopped did nothing wrong.
@@ -152,6 +170,32 @@ mod tests {
             ("station_information", page((0..n).map(place).collect())),
             ("station_status", page((0..n).map(state).collect())),
         ]
+    }
+
+    #[test]
+    fn what_a_further_language_has_is_told_by_it_and_what_it_shares_only_once() {
+        let pages = pages(2).map(|(name, page)| (name, page.replace("\"lat\"", "\"latt\"")));
+        let files = || pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
+        let told = |system: System<'_>| {
+            let mut notices = Notices::new(9);
+            assert!(validate(&system, &mut notices).is_empty());
+            let samples = notices.iter().flat_map(|found| found.samples.clone());
+            let names = samples.map(|sample| sample["filename"].as_str().map(str::to_owned));
+            let mut names: Vec<String> = names.flatten().collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        let system = || System { files: files(), now: 1_767_250_000, ..System::default() };
+        assert_eq!(told(system()), ["station_information.json"]);
+        let french = || System { language: "fr", ..system() };
+        assert_eq!(told(french()), ["fr/station_information.json"]);
+        let shared = vec!["station_information"];
+        assert!(told(System { shared: shared.clone(), ..french() }).is_empty());
+        let unread = vec![("gbfs", "gone"), ("system_regions", "gone")];
+        let shared = [shared, vec!["gbfs"]].concat();
+        let missing = System { unread, shared, is_whole: true, ..french() };
+        assert_eq!(told(missing), ["fr/system_information.json", "fr/system_regions.json"]);
     }
 
     #[test]
