@@ -3,7 +3,7 @@
 use lineside_validate::Severity;
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{Checked, Point, UNREAD, picture, text, unread_words};
+use super::{Checked, Point, UNREAD, picture, table, text, unread_words};
 
 /// Findings of one kind that the page holds.
 const SHOWN: usize = 50;
@@ -39,7 +39,7 @@ pub(super) fn write(checked: &Checked) -> String {
                 title { "Report: " (plan.input) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
+            body { main {
                 h1 { (plan.input) }
                 p {
                     (text::name_of(checked)) ", looked at " (plan.at) " as of " (plan.today)
@@ -55,7 +55,7 @@ pub(super) fn write(checked: &Checked) -> String {
                 @for error in &checked.errors {
                     p { (text::fault_of(error)) }
                 }
-            }
+            } }
         }
     };
     page.into_string()
@@ -77,37 +77,15 @@ fn findings(findings: &[super::Finding], outline: &[Point]) -> maud::Markup {
 }
 
 fn samples(finding: &super::Finding) -> maud::Markup {
-    let shown = &finding.samples[..finding.samples.len().min(SHOWN)];
-    let mut names: Vec<&String> = Vec::new();
-    for name in shown.iter().flat_map(|sample| sample.keys()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let kept = finding.samples.len();
+    let shown = &finding.samples[..kept.min(SHOWN)];
+    let more = finding.total.saturating_sub(shown.len() as u64);
     html! {
-        @if !names.is_empty() {
-            div.scroll {
-                table {
-                    thead { tr { @for name in &names { th { (name) } } } }
-                    tbody {
-                        @for sample in shown {
-                            tr {
-                                @for name in &names {
-                                    td {
-                                        @match sample.get(*name) {
-                                            Some(serde_json::Value::String(text)) => (text),
-                                            Some(value) => (value.to_string()),
-                                            None => "",
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            @if finding.total > shown.len() as u64 {
-                p { (finding.total - shown.len() as u64) " more are not shown." }
+        (table(&finding.code, finding.summary, shown))
+        @if more > 0 && !shown.is_empty() {
+            p {
+                (grouped(more)) " more are not shown here."
+                @if kept > SHOWN { " The first " (grouped(kept as u64)) " stand in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " give." }
             }
         }
     }

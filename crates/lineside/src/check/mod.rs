@@ -6,6 +6,7 @@
 mod bikes;
 mod codes;
 mod counted;
+mod fields;
 mod fit;
 mod html;
 mod others;
@@ -37,6 +38,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use codes::know;
 use counted::Counted;
 pub(crate) use counted::Progress;
+pub(crate) use fields::{grouped, table};
 pub(crate) use places::{Place, Point, outline_of};
 pub(crate) use reckoning::{memory_for, too_much};
 pub(crate) use reread::Reread;

@@ -8,8 +8,9 @@ use lineside_validate::Severity;
 use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
+use super::fields::Fields;
 use super::unread::is_partly_read;
-use super::{Checked, Finding, STDIN, UNREAD, unread_words};
+use super::{Checked, Finding, STDIN, UNREAD, grouped, unread_words};
 
 /// Findings of one kind that are shown.
 const SHOWN: usize = 3;
@@ -32,13 +33,14 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         if !finding.summary.is_empty() {
             _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
         }
+        let fields = Fields::of(&finding.code, finding.summary);
         // Some are about the whole and have nothing to tell but that.
         let told = || finding.samples.iter().filter(|sample| !sample.is_empty());
         for sample in told().take(SHOWN) {
-            _ = writeln!(out, "  - {}", harmless(&line_of(sample)));
+            _ = writeln!(out, "  - {}", harmless(&line_of(&fields, sample)));
         }
         if finding.total > SHOWN as u64 && told().next().is_some() {
-            _ = writeln!(out, "  - and {} more", finding.total - SHOWN as u64);
+            _ = writeln!(out, "  - and {} more", grouped(finding.total - SHOWN as u64));
         }
     }
     _ = writeln!(out, "\n{}", sum_of(checked));
@@ -59,7 +61,7 @@ pub(super) fn counts_of(checked: &Checked) -> Vec<String> {
     let counts = checked.counts.iter().filter_map(|&(kind, n)| {
         let is_part = is_partly_read(kind, &checked.unread);
         let readable = if is_part { "readable " } else { "" };
-        (n > 0 || is_part).then(|| format!("{n} {readable}{}", of_number(kind, n)))
+        (n > 0 || is_part).then(|| format!("{} {readable}{}", grouped(n), of_number(kind, n)))
     });
     counts.collect()
 }
@@ -120,56 +122,46 @@ fn sum(findings: &[Finding]) -> String {
     }
     let words = |severity, one: &str| match super::count(findings, severity) {
         1 => format!("1 {one}"),
-        n => format!("{n} {one}s"),
+        n => format!("{} {one}s", grouped(n)),
     };
     format!(
         "{}, {}, {}.",
         words(Severity::Error, "error"),
         words(Severity::Warning, "warning"),
-        words(Severity::Info, "note"),
+        words(Severity::Info, "info"),
     )
 }
 
 pub(super) fn times(total: u64) -> String {
     match total {
         1 => "once".to_owned(),
-        n => format!("{n} times"),
+        n => format!("{} times", grouped(n)),
     }
 }
 
 /// One finding: where it is, then what it says.
-pub(super) fn line_of(sample: &Map<String, Value>) -> String {
+pub(super) fn line_of(fields: &Fields, sample: &Map<String, Value>) -> String {
     const FILES: [&str; 2] = ["filename", "childFilename"];
     const LINES: [&str; 2] = ["csvRowNumber", "line"];
-    let find = |names: &[&'static str]| {
-        names.iter().copied().find_map(|name| sample.get(name).map(|value| (name, plain(value))))
-    };
-    let (file, line) = (find(&FILES), find(&LINES));
+    let names = fields.names(std::slice::from_ref(sample));
+    let find = |of: [&'static str; 2]| of.into_iter().find(|name| names.contains(name));
+    let (file, line) = (find(FILES), find(LINES));
+    let cell = |name: &str| fields.cell(name, sample).unwrap_or_default();
     let mut place: Vec<String> = Vec::new();
-    place.extend(file.as_ref().map(|(_, file)| file.clone()));
-    place.extend(line.as_ref().map(|(_, line)| format!("line {line}")));
-    let is_said = |name: &str| [&file, &line].into_iter().flatten().any(|(said, _)| *said == name);
-    let rest: Vec<String> = sample
-        .iter()
-        .filter(|(name, _)| !is_said(name))
-        .map(|(name, value)| format!("{name} {}", quoted(value)))
-        .collect();
+    place.extend(file.map(cell));
+    place.extend(line.map(|name| format!("line {}", cell(name))));
+    let rest = names.iter().filter(|name| ![file, line].contains(&Some(**name)));
+    let said = |name: &&str| match sample.get(*name) {
+        Some(text @ Value::String(_)) => format!("{name} {text}"),
+        Some(Value::Array(_)) => format!("{name} [{}]", cell(name)),
+        _ => format!("{name} {}", cell(name)),
+    };
+    let rest: Vec<String> = rest.map(said).collect();
     match (place.is_empty(), rest.is_empty()) {
         (true, _) => rest.join(", "),
         (false, true) => place.join(" "),
         (false, false) => format!("{}: {}", place.join(" "), rest.join(", ")),
     }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    }
-}
-
-fn quoted(value: &Value) -> String {
-    value.to_string()
 }
 
 fn painted(severity: Severity, text: &str) -> String {
@@ -197,7 +189,7 @@ mod tests {
     #[test]
     fn a_name_does_nothing_to_a_terminal_and_begins_no_line() {
         let sample = json!({"filename": "a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt", "csvRowNumber": 2, "fieldValue": "b\u{9b}\n"});
-        let line = line_of(sample.as_object().unwrap());
+        let line = line_of(&Fields::of("unknown_file", ""), sample.as_object().unwrap());
         let told = harmless(&line);
         assert_eq!(
             told,

@@ -52,7 +52,7 @@ enum FailOn {
     Error,
     /// Warnings too
     Warning,
-    /// Notes too
+    /// Infos too
     Info,
     /// Never: findings are told and the command ends with 0
     Never,

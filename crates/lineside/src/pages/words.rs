@@ -6,6 +6,8 @@ use lineside_ingest::Network;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
+use crate::check::grouped;
+
 /// Below this many seconds a departure counts as on time.
 const ON_TIME_S: i64 = 60;
 
@@ -117,15 +119,7 @@ fn format_at(unix_seconds: i64, timezone: &TimeZone, format: &str) -> String {
 
 /// A number with thin spaces between thousands, so that it reads the same in every country.
 pub(super) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut spaced = String::with_capacity(digits.len() * 2);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            spaced.push('\u{202f}');
-        }
-        spaced.push(digit);
-    }
-    spaced
+    grouped(value)
 }
 
 /// A short time, as figures show it.

@@ -11,7 +11,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::support::process::lineside;
 
-/// A schedule with one error: a level that is not there; and one note: a file that nobody knows.
+/// A schedule with one error: a level that is not there; and one info: a file that nobody knows.
 pub(crate) const FILES: [(&str, &str); 9] = [
     (
         "agency.txt",
@@ -92,11 +92,11 @@ fn what_is_wrong_is_told_the_worst_first_and_ends_with_one() {
     let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
     assert_eq!(code, Some(1), "{out}{error}");
     assert!(out.starts_with("gtfs.zip is GTFS: 1 agency, 1 route, 1 trip, 2 stops"), "{out}");
-    let (fault, note) =
+    let (fault, info) =
         (out.find("ERROR foreign_key_violation (once)"), out.find("INFO unknown_file"));
-    assert!(fault.is_some() && fault < note, "{out}");
+    assert!(fault.is_some() && fault < info, "{out}");
     assert!(out.contains("stops.txt line 3: "), "{out}");
-    assert!(out.contains("1 error, 0 warnings, 1 note."), "{out}");
+    assert!(out.contains("1 error, 0 warnings, 1 info."), "{out}");
 }
 
 #[test]
@@ -201,6 +201,8 @@ fn a_page_has_a_map_of_what_is_about_places_whatever_it_is() {
             "{page}"
         );
         assert!(!page.contains("src=") && !page.contains("http://"), "nothing from elsewhere");
+        assert!(page.contains("<main>") && page.contains("tabindex=\"0\""), "{page}");
+        assert!(!page.contains("9.90000"), "digits that say nothing: {page}");
         let places = fs::read_to_string(folder.path().join("report/places.json")).unwrap();
         let places: Value = serde_json::from_str(&places).unwrap();
         assert_eq!(places["places"][code][0]["label"], place, "{places}");
@@ -328,7 +330,7 @@ fn a_system_of_bikes_is_checked_by_its_folder_its_discovery_file_or_one_file() {
         assert!(out.starts_with(&format!("{input} is GBFS: 5 files")), "{out}");
         let line = r#"station_information.json: path "/data/stations/0/region_id", value "R9""#;
         assert!(out.contains("ERROR unknown_region_id (once)") && out.contains(line), "{out}");
-        assert!(out.contains("1 error, 0 warnings, 0 notes."), "{out}");
+        assert!(out.contains("1 error, 0 warnings, 0 infos."), "{out}");
     }
     // By itself a file is not held against others.
     let (code, out, error) = run(folder.path(), &["check", "station_information.json"]);

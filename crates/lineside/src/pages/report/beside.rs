@@ -6,8 +6,9 @@ use lineside_validate::Severity;
 use maud::{Markup, html};
 
 use super::super::words;
-use super::body::{DIGITS, FEW, prose, sum_of, table};
+use super::body::{DIGITS, FEW, prose, sum_of};
 use super::changes;
+use crate::check::table;
 use crate::reports::{Finding, Report};
 use crate::validators::{Beside, Body, Compared, Opinion, Said};
 
@@ -110,7 +111,12 @@ fn told(beside: &Beside, examples: usize) -> Markup {
     let told = theirs.iter().filter(|finding| !is_same(&finding.code)).take(most);
     let told: Vec<&Finding> = told.collect();
     html! {
-        @if !told.is_empty() { ul.problem-list { @for finding in told { (row(finding, examples)) } } }
+        @if !told.is_empty() {
+            details.report-theirs {
+                summary { "What it says of each of these, with rows" }
+                ul.problem-list { @for finding in told { (row(finding, examples)) } }
+            }
+        }
     }
 }
 
@@ -171,7 +177,7 @@ fn row(finding: &Finding, examples: usize) -> Markup {
                 summary { (changes::sign(finding.severity)) span.mono { (finding.code) } span.tag { (words::number(finding.total)) } }
                 div.finding {
                     @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
-                    (table(shown))
+                    (table(&finding.code, &finding.summary, shown))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
                     @if shown.is_empty() { p.soft.small { "It gave no rows." } }
                 }

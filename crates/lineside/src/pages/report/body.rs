@@ -1,23 +1,18 @@
 //! A report as it reads: what it comes to, what has changed, then the findings by what is to be done.
 
-use std::borrow::Cow;
-
 use jiff::tz::TimeZone;
 use lineside_validate::Severity;
 use maud::{Markup, html};
-use serde_json::{Map, Value};
 
 use super::super::words;
 use super::{ahead, beside, changes, messages};
-use crate::check::{Point, UNREAD, picture, unread_words};
+use crate::check::{Point, UNREAD, picture, table, unread_words};
 use crate::queue::Standing;
 use crate::reports::{Finding, Outcome, Report, Subject};
 use crate::validators::Beside;
 
 /// Examples of one kind of finding on the page of a feed.
 pub(super) const FEW: usize = 5;
-/// Fields that say where a finding is, in the order in which they are shown.
-const PLACE: [&str; 4] = ["filename", "childFilename", "csvRowNumber", "line"];
 /// Digits of a version that are shown: enough to tell one from another.
 pub(super) const DIGITS: usize = 12;
 
@@ -140,7 +135,7 @@ fn sum(report: &Report) -> String {
     sum_of(report.findings.is_empty(), |severity| report.count(severity))
 }
 
-/// Errors, warnings and notes in a sentence.
+/// Errors, warnings and infos in a sentence.
 pub(super) fn sum_of(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
     if is_nothing {
         return "Nothing was found.".to_owned();
@@ -149,7 +144,7 @@ pub(super) fn sum_of(is_nothing: bool, count: impl Fn(Severity) -> u64) -> Strin
         "{}, {}, {}.",
         words::count(count(Severity::Error), "error", "errors"),
         words::count(count(Severity::Warning), "warning", "warnings"),
-        words::count(count(Severity::Info), "note", "notes"),
+        words::count(count(Severity::Info), "info", "infos"),
     )
 }
 
@@ -200,7 +195,7 @@ fn row(finding: &Finding, outline: &[Point], examples: usize) -> Markup {
                 div.finding {
                     @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
                     (picture::of(&finding.places, &finding.samples, outline))
-                    (table(shown))
+                    (table(&finding.code, &finding.summary, shown))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
                 }
             }
@@ -219,39 +214,6 @@ fn first_sentence(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// Examples: a row each, a column for each field.
-pub(super) fn table(samples: &[Map<String, Value>]) -> Markup {
-    let mut names: Vec<&String> = Vec::new();
-    for name in samples.iter().flat_map(Map::keys) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    // Where it is stands first, as whoever mends it looks for that.
-    names.sort_by_key(|name| PLACE.iter().position(|it| it == name).unwrap_or(PLACE.len()));
-    html! {
-        @if !names.is_empty() {
-            div.scroll tabindex="0" {
-                table.samples {
-                    thead { tr { @for name in &names { th scope="col" { (name) } } } }
-                    tbody {
-                        @for sample in samples {
-                            tr { @for name in &names { td { (sample.get(*name).map(value).unwrap_or_default()) } } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn value(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(text) => Cow::Borrowed(text),
-        value => Cow::Owned(value.to_string()),
-    }
-}
-
 /// A paragraph of a rule's page: what stands in backticks is code.
 pub(super) fn prose(text: &str) -> Markup {
     html! {
@@ -265,7 +227,7 @@ pub(super) fn name_of(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
-        Severity::Info => "note",
+        Severity::Info => "info",
     }
 }
 
@@ -277,13 +239,14 @@ fn many(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "errors",
         Severity::Warning => "warnings",
-        Severity::Info => "notes",
+        Severity::Info => "infos",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use lineside_validate::rules::gtfs::{Lack, Unread};
+    use serde_json::Value;
 
     use super::*;
     use crate::reports::{Fault, test_report};
@@ -334,7 +297,7 @@ mod tests {
         let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
         assert!(
-            page.contains("1\u{202f}200 notes") && page.contains("and 1\u{202f}199 more"),
+            page.contains("1\u{202f}200 infos") && page.contains("and 1\u{202f}199 more"),
             "{page}"
         );
         assert!(page.contains("What is <code>wrong</code>."), "{page}");

@@ -4,14 +4,17 @@
 mod basics;
 mod fares;
 mod flex;
-
 mod lines;
 mod places;
+mod row_files;
 mod service;
 mod shapes;
 mod unread;
 
-pub use self::unread::{Lack, Unread};
+pub use self::{
+    row_files::file_of_lines,
+    unread::{Lack, Unread},
+};
 use super::{Rule, SystemError};
 use crate::{
     Context, Notices, Stop,

@@ -13,7 +13,8 @@ pub(super) const STOP: Field = ("stopId", "The stop.");
 pub(super) const SEQUENCE: Field = ("stopSequence", "The place of the stop along the trip.");
 pub(super) const FIELD: Field = ("fieldName", "The field of the message.");
 pub(super) const TIMESTAMP: Field = ("timestamp", "The time, in seconds since 1970.");
-pub(super) const HEADER: Field = ("headerTimestamp", "The timestamp of the header.");
+pub(super) const HEADER: Field =
+    ("headerTimestamp", "The timestamp of the header, in seconds since 1970.");
 pub(super) const AGENCY: Field = ("agencyId", "The agency.");
 pub(super) const AGE: Field = ("age", "How old it is, in seconds.");
 pub(super) const DISTANCE: Field = ("distance", "How far it is, in meters along the surface.");

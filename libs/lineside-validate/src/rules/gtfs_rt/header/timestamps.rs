@@ -26,7 +26,7 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_message: Some(check),
 };
 
-const NOW: Field = ("now", "When the message was received.");
+const NOW: Field = ("now", "When the message was received, in seconds since 1970.");
 
 static NOT_POSIX: Kind = error(
     "E001",

@@ -1,0 +1,273 @@
+//! A finding's fields as people read them, in texts and on pages: in an order, with units, and without digits that say nothing.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use lineside_validate::Kind;
+use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+/// Fields that say where a finding is, in the order in which they are shown.
+const PLACE: [&str; 4] = [FILE, "childFilename", "csvRowNumber", "line"];
+/// The field of a file's name.
+const FILE: &str = "filename";
+/// Digits behind the point of a coordinate: a tenth of a meter.
+const COORDINATE_DIGITS: usize = 6;
+
+/// All kinds of findings by their codes; one code may mean another thing in each format.
+static KINDS: LazyLock<HashMap<&'static str, Vec<&'static Kind>>> = LazyLock::new(|| {
+    let all = gtfs::kinds().chain(gtfs_rt::kinds()).chain(gbfs::kinds());
+    let mut kinds: HashMap<&str, Vec<&Kind>> = HashMap::new();
+    for kind in all.chain(siri::kinds()).chain(netex::kinds()) {
+        kinds.entry(kind.code).or_default().push(kind);
+    }
+    kinds
+});
+
+/// What is known of the fields of one kind of findings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    kind: Option<&'static Kind>,
+    /// The file that lines are in, where the findings themselves do not say it.
+    file: Option<&'static str>,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Nothing,
+    Degrees,
+    Moment,
+    Meters,
+    Kilometers,
+    KilometersPerHour,
+    MetersPerSecond,
+    Seconds,
+}
+
+impl Fields {
+    /// Of findings with this code, which mean this.
+    pub(crate) fn of(code: &str, summary: &str) -> Fields {
+        let kinds = KINDS.get(code).map(Vec::as_slice).unwrap_or_default();
+        let kind = kinds.iter().copied().find(|kind| kind.summary() == summary);
+        let file = kind.and_then(gtfs::file_of_lines).map(|file| file.name());
+        Fields { kind, file }
+    }
+
+    /// The fields that any of these have, in their order: where it is stands first, as whoever mends it looks for that.
+    pub(crate) fn names<'a>(&self, samples: &'a [Map<String, Value>]) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in samples.iter().flat_map(|sample| sample.keys()) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let has_file = names.contains(&FILE);
+        let of_kind = |name: &str| {
+            let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
+            fields.iter().position(|(field, _)| *field == name).unwrap_or(fields.len())
+        };
+        let place = |name: &str| PLACE.iter().position(|it| *it == name).unwrap_or(PLACE.len());
+        names.sort_by_key(|name| (place(name), of_kind(name)));
+        if self.file.is_some() && !has_file && !names.is_empty() {
+            names.insert(0, FILE);
+        }
+        names
+    }
+
+    /// What a field means.
+    pub(crate) fn meaning(&self, name: &str) -> Option<&'static str> {
+        let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
+        let said = fields.iter().find(|(field, _)| *field == name).map(|(_, meaning)| *meaning);
+        said.or_else(|| (name == FILE && self.file.is_some()).then_some("The file of the lines."))
+    }
+
+    /// What a finding says there, for people; nothing where it says nothing. Texts stay as they are.
+    pub(crate) fn cell(&self, name: &str, sample: &Map<String, Value>) -> Option<String> {
+        match sample.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Array(all)) if self.unit(name) == Unit::Degrees => {
+                let all: Vec<String> = all.iter().map(|it| self.number(name, it)).collect();
+                Some(all.join(", "))
+            }
+            Some(value) => Some(self.number(name, value)),
+            None if name == FILE => self.file.map(str::to_owned),
+            None => None,
+        }
+    }
+
+    fn number(&self, name: &str, value: &Value) -> String {
+        let Some(number) = value.as_f64() else { return value.to_string() };
+        let unit = self.unit(name);
+        match unit {
+            Unit::Moment => match value.as_i64().map(Timestamp::from_second) {
+                Some(Ok(at)) => at.to_string(),
+                _ => value.to_string(),
+            },
+            Unit::Degrees => shortened(number, COORDINATE_DIGITS),
+            Unit::Meters => format!("{} m", shortened(number, if number < 10.0 { 2 } else { 0 })),
+            Unit::Kilometers => format!("{} km", shortened(number, 2)),
+            Unit::KilometersPerHour => format!("{} km/h", shortened(number, 0)),
+            Unit::MetersPerSecond => format!("{} m/s", shortened(number, 1)),
+            Unit::Seconds => format!("{} s", shortened(number, 1)),
+            Unit::Nothing if value.is_f64() => shortened(number, COORDINATE_DIGITS),
+            Unit::Nothing => value.to_string(),
+        }
+    }
+
+    /// What a field counts: what it means says it, as each description names the unit.
+    fn unit(&self, name: &str) -> Unit {
+        const DEGREES: [&str; 9] = [
+            "latitude",
+            "longitude",
+            "lat",
+            "lon",
+            "latFieldValue",
+            "lonFieldValue",
+            "match",
+            "match1",
+            "match2",
+        ];
+        let meaning = self.meaning(name).unwrap_or_default();
+        let says = |words: &[&str]| words.iter().any(|word| meaning.contains(word));
+        match () {
+            () if DEGREES.contains(&name) => Unit::Degrees,
+            () if says(&["seconds since 1970"]) => Unit::Moment,
+            () if says(&["in meters per second"]) => Unit::MetersPerSecond,
+            () if says(&["in meters"]) => Unit::Meters,
+            () if says(&["in km/h"]) => Unit::KilometersPerHour,
+            () if says(&["in kilometers", "in km"]) => Unit::Kilometers,
+            () if says(&["in seconds", "The seconds "]) => Unit::Seconds,
+            () => Unit::Nothing,
+        }
+    }
+}
+
+/// A number with so many digits behind its point at most.
+fn shortened(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$}");
+    if !text.contains('.') {
+        return text;
+    }
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// A number with thin spaces between thousands, so that it reads the same in every country.
+pub(crate) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut spaced = String::with_capacity(digits.len() * 2);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            spaced.push('\u{202f}');
+        }
+        spaced.push(digit);
+    }
+    spaced
+}
+
+/// Findings of one kind as a table: a row each, a column for each field. It can be moved by the keyboard where it is too wide.
+pub(crate) fn table(code: &str, summary: &str, samples: &[Map<String, Value>]) -> Markup {
+    let fields = Fields::of(code, summary);
+    let names = fields.names(samples);
+    html! {
+        @if !names.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label=(format!("Rows of {code}")) {
+                table.samples {
+                    thead { tr { @for name in &names { th scope="col" title=[fields.meaning(name)] { (name) } } } }
+                    tbody {
+                        @for sample in samples {
+                            tr { @for name in &names { td { (fields.cell(name, sample).unwrap_or_default()) } } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The fields of kinds as they are shown, in their order.
+    fn shown(kind: &'static str, sample: &Value) -> Vec<(String, String)> {
+        let of_code = KINDS[kind][0];
+        let fields = Fields::of(kind, of_code.summary());
+        let samples = [sample.as_object().unwrap().clone()];
+        let names = fields.names(&samples);
+        let cell = |name: &str| fields.cell(name, &samples[0]).unwrap_or_default();
+        names.into_iter().map(|name| (name.to_owned(), cell(name))).collect()
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, cell)| ((*name).to_owned(), (*cell).to_owned())).collect()
+    }
+
+    #[test]
+    fn numbers_have_units_and_no_digits_that_say_nothing() {
+        let jump = json!({"entityId": "1", "vehicleId": "V", "latitude": 59.9498176574707, "longitude": 10.75,
+            "distance": 33355, "seconds": 2, "speed": 16677});
+        let expected = [
+            ("entityId", "1"),
+            ("vehicleId", "V"),
+            ("latitude", "59.949818"),
+            ("longitude", "10.75"),
+            ("distance", "33355 m"),
+            ("seconds", "2 s"),
+            ("speed", "16677 m/s"),
+        ];
+        assert_eq!(shown("vehicle_jump", &jump), pairs(&expected));
+        let old = json!({"headerTimestamp": 1_795_369_202, "now": 1_795_370_379, "age": 1177});
+        let expected = [
+            ("headerTimestamp", "2026-11-22T17:40:02Z"),
+            ("now", "2026-11-22T17:59:39Z"),
+            ("age", "1177 s"),
+        ];
+        assert_eq!(shown("W008", &old), pairs(&expected));
+        let far = json!({"stopId": "S", "match": [59.949_999_999_999_996, 10.75], "geoDistanceToShape": 240.181_502_442});
+        let expected =
+            [("stopId", "S"), ("match", "59.95, 10.75"), ("geoDistanceToShape", "240 m")];
+        assert_eq!(shown("stop_too_far_from_shape", &far), pairs(&expected));
+    }
+
+    #[test]
+    fn lines_are_those_of_a_file_that_is_named() {
+        let unused = json!({"csvRowNumber": 402, "tripId": "T"});
+        let expected = [("filename", "trips.txt"), ("csvRowNumber", "402"), ("tripId", "T")];
+        assert_eq!(shown("unused_trip", &unused), pairs(&expected));
+        let unknown = json!({"filename": "x.txt", "csvRowNumber": 2, "fieldName": "a"});
+        let named = shown("unexpected_enum_value", &unknown);
+        assert_eq!(named[..2], pairs(&[("filename", "x.txt"), ("csvRowNumber", "2")]));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_shown_as_it_is() {
+        let fields = Fields::of("of_somebody_else", "");
+        let sample =
+            json!({"b": {"x": 1}, "a": 3, "line": 7, "c": 0.1}).as_object().unwrap().clone();
+        assert_eq!(fields.names(&[sample.clone()]), ["line", "a", "b", "c"]);
+        assert_eq!(fields.cell("b", &sample).unwrap(), "{\"x\":1}");
+        assert_eq!(fields.cell("c", &sample).unwrap(), "0.1");
+        assert!(fields.names(&[Map::new()]).is_empty());
+        assert!(Fields::of("unused_trip", "").names(&[Map::new()]).is_empty());
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let cases = [
+            (59.949_999_999_999_996, 6, "59.95"),
+            (-0.000_000_1, 6, "0"),
+            (240.18, 0, "240"),
+            (100.0, 0, "100"),
+            (0.5, 2, "0.5"),
+        ];
+        for (number, digits, text) in cases {
+            assert_eq!(shortened(number, digits), text);
+        }
+    }
+}
