@@ -19,6 +19,8 @@ use super::{Finding, Place, Point, codes};
 
 /// Kinds of findings that are read; the reference has about 180.
 const KINDS_MAX: usize = 1_000;
+/// Kinds of things in the data that are counted; the reference counts seven.
+const COUNTS_MAX: usize = 20;
 /// Findings of each kind that are read.
 const SAMPLES_MAX: usize = 100;
 /// Bytes that the findings of a report take in memory at most; one with all that is read takes about half of it.
@@ -33,6 +35,10 @@ pub(crate) struct Reread {
     pub(crate) at: String,
     /// The day on which it was judged.
     pub(crate) today: String,
+    /// Of which format it is, where the report says it or its shape does.
+    pub(crate) format: Option<Format>,
+    /// What there is of each kind, as far as there is any.
+    pub(crate) counts: Vec<(String, u64)>,
     /// Which version of the validator looked.
     pub(crate) validator: String,
     /// By severity, the worst first, then by code.
@@ -73,6 +79,8 @@ struct About<'a> {
     date_for_validation: Option<&'a RawValue>,
     #[serde(borrow)]
     validator_version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    counts: Option<&'a RawValue>,
 }
 
 /// What the reference has no word for.
@@ -81,42 +89,11 @@ struct Ours {
     #[serde(default)]
     faults: First<Fault, KINDS_MAX>,
     #[serde(default)]
-    places: Placed,
+    places: FirstByName<First<Place, PLACES_MAX>, KINDS_MAX>,
     #[serde(default)]
     outline: First<Point, OUTLINE_MAX>,
     #[serde(default)]
     unread: First<Unread, KINDS_MAX>,
-}
-
-/// Where findings of some codes are: of as many as are read, and the first of each.
-#[derive(Default)]
-struct Placed(BTreeMap<String, Vec<Place>>);
-
-impl<'de> Deserialize<'de> for Placed {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(OfCodes)
-    }
-}
-
-struct OfCodes;
-
-impl<'de> Visitor<'de> for OfCodes {
-    type Value = Placed;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("places by code")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut codes: A) -> Result<Placed, A::Error> {
-        let mut placed = BTreeMap::new();
-        while placed.len() < KINDS_MAX
-            && let Some((code, places)) = codes.next_entry::<String, First<Place, PLACES_MAX>>()?
-        {
-            placed.insert(code, places.kept);
-        }
-        while codes.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Placed(placed))
-    }
 }
 
 #[derive(Deserialize)]
@@ -194,9 +171,53 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for OfList<T, MOS
     }
 }
 
+/// The first members of an object, so many at most. The rest takes no memory.
+struct FirstByName<T, const MOST: usize>(BTreeMap<String, T>);
+
+impl<T, const MOST: usize> Default for FirstByName<T, MOST> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for FirstByName<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(OfObject(PhantomData))
+    }
+}
+
+struct OfObject<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for OfObject<T, MOST> {
+    type Value = FirstByName<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut first = BTreeMap::new();
+        while first.len() < MOST
+            && let Some((name, value)) = object.next_entry()?
+        {
+            first.insert(name, value);
+        }
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(FirstByName(first))
+    }
+}
+
 impl<'a> About<'a> {
     fn of(summary: Option<&'a RawValue>) -> Self {
         summary.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
+    }
+
+    /// What was counted in the data, by name.
+    fn counts(&self) -> Vec<(String, u64)> {
+        let counts = self.counts.and_then(|it| serde_json::from_str(it.get()).ok());
+        let FirstByName::<&RawValue, COUNTS_MAX>(counts) = counts.unwrap_or_default();
+        let number = |n: &RawValue| serde_json::from_str(n.get()).ok().filter(|n| *n > 0);
+        counts.into_iter().filter_map(|(name, n)| Some((name, number(n)?))).collect()
     }
 }
 
@@ -211,9 +232,13 @@ impl Reread {
     /// If it is no such report.
     pub(crate) fn of(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Report { summary, notices, lineside } = serde_json::from_slice(json)?;
-        let Placed(mut places) = lineside.places;
+        let FirstByName(mut places) = lineside.places;
         let about = About::of(summary);
-        let words = summaries(text(about.format).as_deref().and_then(Format::parse));
+        let format = match about.format {
+            Some(name) => text(Some(name)).as_deref().and_then(Format::parse),
+            None => about.gtfs_input.map(|_| Format::Gtfs),
+        };
+        let words = summaries(format);
         let mut room = SAMPLES_MEMORY_MAX;
         let mut finding = |notice: &RawValue| -> Result<Finding, serde_json::Error> {
             let notice: Notice<'_> = serde_json::from_str(notice.get())?;
@@ -224,7 +249,7 @@ impl Reread {
                     _ => Severity::Info,
                 },
                 total: notice.total_notices,
-                places: places.remove(&notice.code).unwrap_or_default(),
+                places: places.remove(&notice.code).unwrap_or_default().kept,
                 summary: {
                     let of_rule = words.get(notice.code.as_str()).copied();
                     of_rule.unwrap_or_else(|| codes::meaning(&notice.code))
@@ -244,6 +269,8 @@ impl Reread {
         }
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         Ok(Self {
+            format,
+            counts: about.counts(),
             input: text(about.gtfs_input).or_else(|| text(about.input)).unwrap_or_default(),
             at: text(about.validated_at).unwrap_or_default(),
             today: text(about.date_for_validation).unwrap_or_default(),

@@ -47,6 +47,8 @@ pub(crate) enum Refusal {
     },
     /// There is nothing at this address.
     UnknownPath,
+    /// No such report of a feed is kept, or none was made yet.
+    UnknownReport,
     /// The address has nothing for this method.
     MethodNotAllowed,
     /// A stream cannot be opened on these channels, or a channel's state not be read.
@@ -153,7 +155,7 @@ impl Refusal {
             Self::UnknownStop { .. } => (StatusCode::NOT_FOUND, "unknown_stop"),
             Self::UnknownRoute { .. } => (StatusCode::NOT_FOUND, "unknown_route"),
             Self::UnknownFile { .. } => (StatusCode::NOT_FOUND, "unknown_file"),
-            Self::UnknownPath => (StatusCode::NOT_FOUND, "not_found"),
+            Self::UnknownPath | Self::UnknownReport => (StatusCode::NOT_FOUND, "not_found"),
             Self::OtherFormat { .. } => (StatusCode::NOT_FOUND, "other_format"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             Self::Channels(error) => {
@@ -215,6 +217,10 @@ impl Refusal {
                 )
             }
             Self::UnknownPath => "there is nothing at this address".to_owned(),
+            Self::UnknownReport => {
+                "there is no such report: nothing was looked at yet, or it is not kept any more"
+                    .to_owned()
+            }
             Self::MethodNotAllowed => "this address has no such method".to_owned(),
             Self::Channels(error) => error.to_string(),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),

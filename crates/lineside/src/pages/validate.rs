@@ -11,6 +11,8 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Path, Request
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use jiff::tz::TimeZone;
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
@@ -19,7 +21,7 @@ use url::Url;
 use super::forms::read_form;
 use super::layout::{self, Page, Section};
 use super::report::{STYLE, of_visitor};
-use super::words;
+use super::{states, words};
 use crate::app::App;
 use crate::check::Reread;
 use crate::config::{self, size_text};
@@ -154,17 +156,24 @@ async fn in_time<T>(coming: impl Future<Output = Result<T, MultipartError>>) -> 
 
 /// The file or the address of a form; a field that is left empty counts as absent.
 async fn read_parts(mut form: Multipart, rules: &config::Visitors) -> Result<Brought, Not> {
-    let mut url = String::new();
+    let (mut url, mut file) = (String::new(), None);
     while let Some(mut part) = in_time(form.next_field()).await? {
         match part.name() {
-            Some("file") if part.file_name().is_some_and(|name| !name.is_empty()) => {
-                return read_file(part, rules).await;
+            Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
+                file = Some(read_file(part, rules).await?);
             }
             Some("url") => url = read_text(part).await?,
             _ => while in_time(part.chunk()).await?.is_some() {},
         }
     }
-    named(&url)
+    match file {
+        Some(_) if !url.trim().is_empty() => Err(not(
+            StatusCode::BAD_REQUEST,
+            "A file and an address were given. Send one of them alone: it is not clear which is meant.",
+        )),
+        Some(file) => Ok(file),
+        None => named(&url),
+    }
 }
 
 async fn read_text(mut part: Field<'_>) -> Result<String, Not> {
@@ -349,11 +358,31 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
     }
 }
 
+/// A time of a report, as other pages have it.
+fn moment(at: &str) -> Markup {
+    match at.parse::<jiff::Timestamp>() {
+        Ok(moment) => words::time_at(UnixMillis(moment.as_millisecond()), &TimeZone::UTC),
+        Err(_) => html! { (at) },
+    }
+}
+
+/// What there is of each kind.
+fn counts(counts: &[(String, u64)]) -> String {
+    let counts = counts.iter().map(|(kind, n)| format!("{kind}: {}", words::number(*n)));
+    counts.collect::<Vec<_>>().join(" · ")
+}
+
 fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
     html! {
         div.page-head {
             h1 { (found.input) }
-            p { "Looked at " (found.at) @if !found.today.is_empty() { " as of " (found.today) } "." }
+            p {
+                @if let Some(format) = found.format { strong { (states::format_name(Some(format))) } ", looked at " } @else { "Looked at " }
+                (moment(&found.at))
+                @if !found.today.is_empty() { " as of " (found.today) }
+                " by Lineside " (found.validator) "."
+            }
+            @if !found.counts.is_empty() { p.soft { (counts(&found.counts)) } }
         }
         (of_visitor(&Report::of_file(found)))
         p.soft {

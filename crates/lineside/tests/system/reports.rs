@@ -156,6 +156,8 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     // The crash may have come before it was noted that the hook had taken it: what comes again then is the same.
     let told: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
     assert_eq!(told.len(), 1, "{told:?}");
+    let odd = problem(&format!("{report_url}?version=zz")).await;
+    assert_problem(400, "bad_parameter", odd);
     let nowhere = format!("{report_url}?version={}", "0".repeat(64));
     assert_problem(404, "not_found", problem(&nowhere).await);
     server.stop("-TERM");
@@ -175,6 +177,7 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     assert!(page.contains(&format!("/feeds/city/versions/{now}/report")), "{page}");
     let page = text(&format!("{server}/feeds/city/versions/{before}/report")).await;
     assert!(!page.contains("point_near_origin"), "{page}");
+    assert!(page.contains("<h1>Report on city</h1>"), "{page}");
     let badge = get(&format!("{server}/feeds/city/report.svg")).await;
     assert_eq!(header(&badge, "content-type"), "image/svg+xml");
     let badge = badge.text().await.unwrap();

@@ -25,6 +25,18 @@ fn form(name: &str, file: Option<&str>, content: &[u8]) -> Vec<u8> {
     body
 }
 
+/// A form with both.
+fn file_and_address() -> Vec<u8> {
+    let mut both = form("file", Some("a.zip"), b"x");
+    both.truncate(both.len() - "--\r\n".len());
+    both.extend_from_slice(b"\r\n");
+    both.extend_from_slice(
+        b"Content-Disposition: form-data; name=\"url\"\r\n\r\nhttps://example.org/",
+    );
+    both.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+    both
+}
+
 async fn post(url: &str, body: Vec<u8>) -> Response {
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     let request = client().post(format!("{url}/validate")).header("content-type", kind);
@@ -70,6 +82,13 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
         status == 200 && text.contains("foreign_key_violation") && text.contains("L9"),
         "{text}"
     );
+    for part in [
+        "<strong>GTFS</strong>, looked at <time",
+        "Stops: 2 · ",
+        "title=\"The file with the reference.\"",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     let path = link.strip_prefix(&server.url).unwrap().to_owned();
     server.stop("-TERM");
     let server = ServerProcess::serving(
@@ -125,6 +144,7 @@ async fn what_cannot_be_taken_is_said() {
         (form("url", None, b"example.org/gtfs.zip"), 400, "has to begin with https://"),
         (form("url", None, &[b'x'; 3_000]), 400, "at most 2048 characters"),
         (b"--a-line-between\r\nContent-Disp".to_vec(), 400, "did not come whole"),
+        (file_and_address(), 400, "A file and an address were given"),
     ] {
         let (found, text) = words(post(url, body).await).await;
         assert!(

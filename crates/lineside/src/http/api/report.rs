@@ -192,18 +192,19 @@ pub(crate) async fn find(
 ) -> Result<Arc<Report>, Refusal> {
     let latest = app.reports().of(feed.id().as_str());
     let Some(version) = version else {
-        return latest.and_then(|reports| reports.main().cloned()).ok_or(Refusal::UnknownPath);
+        return latest.and_then(|reports| reports.main().cloned()).ok_or(Refusal::UnknownReport);
     };
     if BlobHash::parse(version).is_none() {
-        return Err(Refusal::UnknownPath);
+        let reason = "a version is named by the SHA-256 that the list of versions has".into();
+        return Err(Refusal::BadParameter { name: "version", reason });
     }
     let is_it = |report: &Arc<Report>| report.subject.version() == Some(version);
     if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_it) {
         return Ok(report);
     }
-    let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
+    let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownReport)?;
     let (id, version) = (feed.id().clone(), version.to_owned());
     let row = remembered(app, move |_| store.find_report(&id, DATASET, &version)).await?;
-    let report = row.and_then(|row| Report::of_row(&row)).ok_or(Refusal::UnknownPath)?;
+    let report = row.and_then(|row| Report::of_row(&row)).ok_or(Refusal::UnknownReport)?;
     Ok(Arc::new(report))
 }

@@ -52,7 +52,7 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
     };
     let report = match find_report(&app, &feed, Some(&version)).await {
         Ok(report) => report,
-        Err(Refusal::UnknownPath) => {
+        Err(Refusal::UnknownReport | Refusal::BadParameter { .. }) => {
             return layout::not_found("There is no report of this version, or none any more.");
         }
         Err(refusal) => return layout::refused(&refusal),
@@ -73,7 +73,7 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
                     a href=(format!("/feeds/{id}")) { (name) } " / "
                     a href=(format!("/feeds/{id}/versions")) { "Versions" }
                 }
-                h1 { "Report" }
+                h1 { (title) }
             }
             (body::whole(&report, &others, &zone))
         }
