@@ -3,7 +3,7 @@
 use lineside_validate::Severity;
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::{Checked, Point, UNREAD, picture, table, text, unread_words};
+use super::{Checked, Point, UNREAD, grouped, picture, table, text, unread_words};
 
 /// Findings of one kind that the page holds.
 const SHOWN: usize = 50;

@@ -208,7 +208,7 @@ fn the_bikes_of_the_demo_are_quiet_and_change_their_names() {
     let mut before = Vec::new();
     for now in instants() {
         let read = system(now);
-        let files = Files { read: read.clone(), unread: Vec::new(), before, is_whole: true };
+        let files = Files { read: read.clone(), before, is_whole: true, ..Files::default() };
         add(&mut found, &look(&origin, &Bytes::new(), now, files));
         before = read;
     }

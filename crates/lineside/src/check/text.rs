@@ -79,7 +79,7 @@ pub(crate) fn harmless(line: &str) -> Cow<'_, str> {
 }
 
 /// A word for several things, or for one.
-fn of_number(several: &'static str, n: u64) -> &'static str {
+pub(super) fn of_number(several: &'static str, n: u64) -> &'static str {
     match several {
         several if n != 1 => several,
         "agencies" => "agency",

@@ -270,7 +270,7 @@ mod tests {
             rows: 1,
             rules: 12,
         });
-        for page in [of_visitor(&report), card(&report, &[], None, &TimeZone::UTC)] {
+        for page in [of_visitor(&report), card(&report, &[], None, &[], &TimeZone::UTC)] {
             let page = page.into_string();
             assert!(page.contains("1 row of agency.txt could not be read"), "{page}");
         }
