@@ -7,6 +7,7 @@ use std::{
     hint::black_box,
     path::Path,
     process::{Command, Stdio},
+    thread,
 };
 
 use anyhow::{Context as _, bail};
@@ -105,18 +106,38 @@ pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
 /// the host's other guests let it. So that this is not what is measured, another process takes memory and gives it
 /// back right before: its pages are at hand then.
 pub(crate) fn measure(contender: &str, file: &Path) -> anyhow::Result<Outcome> {
-    let run = |contender: &str| {
-        let program = std::env::current_exe().context("this program is a file")?;
-        let output = Command::new(program)
-            .args([ARGUMENT.as_ref(), contender.as_ref(), file.as_os_str()])
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("{contender} cannot be started"))?;
-        if !output.status.success() {
-            bail!("{contender} ended with {}", output.status);
-        }
-        Ok(output.stdout)
-    };
-    run(TOUCH)?;
-    serde_json::from_slice(&run(contender)?).with_context(|| format!("{contender} answered oddly"))
+    run_child(TOUCH, file)?;
+    outcome(contender, &run_child(contender, file)?)
+}
+
+/// Runs `contender` twice at once, and gives the seconds of the slower one: what a second processor is worth on this machine,
+/// which may be one of another guest's, or share its memory with others.
+pub(crate) fn measure_two_at_once(contender: &str, file: &Path) -> anyhow::Result<f64> {
+    run_child(TOUCH, file)?;
+    let outputs = thread::scope(|scope| {
+        let runs = [(); 2].map(|()| scope.spawn(|| run_child(contender, file)));
+        runs.map(|run| run.join().unwrap_or_else(|_| bail!("{contender} broke off")))
+    });
+    let mut slower: f64 = 0.0;
+    for output in outputs {
+        slower = slower.max(outcome(contender, &output?)?.seconds);
+    }
+    Ok(slower)
+}
+
+fn run_child(contender: &str, file: &Path) -> anyhow::Result<Vec<u8>> {
+    let program = std::env::current_exe().context("this program is a file")?;
+    let output = Command::new(program)
+        .args([ARGUMENT.as_ref(), contender.as_ref(), file.as_os_str()])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{contender} cannot be started"))?;
+    if !output.status.success() {
+        bail!("{contender} ended with {}", output.status);
+    }
+    Ok(output.stdout)
+}
+
+fn outcome(contender: &str, told: &[u8]) -> anyhow::Result<Outcome> {
+    serde_json::from_slice(told).with_context(|| format!("{contender} answered oddly"))
 }
