@@ -116,7 +116,7 @@ fn what_is_ignored_leaves_a_trace_and_nothing_is_ignored_by_an_empty_list() {
     assert!(out.contains(told), "{out}");
     let (code, out, error) = check(&["--ignore", ""]);
     assert_eq!(code, Some(1), "{out}{error}");
-    assert!(out.contains("1 error, 0 warnings, 1 note.\n"), "{out}");
+    assert!(out.contains("1 error, 0 warnings, 1 info.\n"), "{out}");
     let (_, out, _) = check(&["--ignore", "unknown_file", "--format", "html"]);
     assert!(out.contains("1 code is ignored: unknown_file (once)."), "{out}");
 }

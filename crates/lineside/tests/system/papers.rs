@@ -82,7 +82,21 @@ fn check_command(place: &str, arguments: &[&str]) {
 
 #[test]
 fn every_configuration_in_the_papers_is_accepted() {
-    for block in blocks("toml") {
+    let (of_check, of_server): (Vec<Block>, Vec<Block>) =
+        blocks("toml").into_iter().partition(|block| block.text.starts_with("fail_on"));
+    assert!(!of_check.is_empty(), "no paper shows settings of `lineside check`");
+    for block in of_check {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("check.toml"), &block.text).unwrap();
+        std::fs::write(folder.path().join("gtfs.zip"), super::checking::zip()).unwrap();
+        let output = lineside(&["check", "gtfs.zip", "--config", "check.toml"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}:\n{complaint}", block.place);
+    }
+    for block in of_server {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("lineside.toml"), with_its_schedules(&block.text))
             .unwrap();
