@@ -79,7 +79,7 @@ pub(super) fn run(subject: &Subject, effort: Effort, report: &mut Report) -> any
     let row = Row::new(format!("{name}: time, 2 threads"), seconds(&two), "s")
         .beside("1 thread", seconds(&one))
         // What the machine's second processor gives at best.
-        .beside("1 thread, half of two at once", median(at_once.into_iter()));
+        .beside("1 thread, half of two at once", median(at_once));
     // What takes no longer than this is done before a second thread is of use.
     report.add(if is_small { row } else { row.at_most_times(THREADS_AIM, "1 thread") });
     Ok(())

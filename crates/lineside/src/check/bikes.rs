@@ -6,7 +6,10 @@ use lineside_validate::Notices;
 use lineside_validate::rules::gbfs::{System, name_of, validate_while};
 use serde::Deserialize;
 
-use super::{Checked, Files, Further, Plan, Point, Progress, STOPPED, outline_of, unlike};
+use super::{
+    Checked, Files, Further, Plan, Point, Progress, STOPPED, memory_of, outline_of, too_much,
+    unlike,
+};
 use crate::convert::DISCOVERY;
 
 pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result<Checked, String> {
@@ -15,6 +18,7 @@ pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result
         let name = name_of(body).ok_or_else(|| unlike::words(body))?;
         files.read.push((name.to_owned(), body.clone()));
     }
+    fits(&files, &plan)?;
     let mut notices = Notices::new(plan.samples);
     let goes_on = || !progress.stopper().is_stopped();
     let first = System {
@@ -69,6 +73,17 @@ fn outline(files: &[(String, Bytes)]) -> Vec<Point> {
     let read = files.iter().filter_map(|(_, body)| serde_json::from_slice::<Places>(body).ok());
     let all = read.flat_map(|file| file.data.stations.into_iter().chain(file.data.vehicles));
     outline_of(all.map(|it| (it.lat, it.lon)))
+}
+
+/// Sees that no language of a system takes more memory than a look may: they are looked at one after the other.
+fn fits(files: &Files, plan: &Plan) -> Result<(), String> {
+    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let sum = |files: &[(String, Bytes)]| {
+        files.iter().map(|(_, body)| memory_of(body)).fold(0, u64::saturating_add)
+    };
+    let first = sum(&files.read).saturating_add(sum(&files.before));
+    let needed = files.others.iter().map(|it| sum(&it.read)).fold(first, u64::max);
+    too_much(needed, allowed, by).map_or(Ok(()), Err)
 }
 
 impl Files {

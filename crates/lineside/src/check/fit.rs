@@ -7,7 +7,8 @@ use lineside_validate::rules::SystemError;
 use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate, validate_schedule};
 use lineside_validate::{Context, Notices, Stop};
 
-use super::{Plan, STOPPED, others::timetable};
+use super::others::{around, timetable};
+use super::{Plan, Point, STOPPED};
 use crate::convert::{Schedule, comes_to};
 
 /// Whether there is something to hold a message against.
@@ -20,7 +21,7 @@ pub(super) fn judge(
     body: &Bytes,
     plan: &Plan,
     stop: &Stop,
-    notices: &mut Notices,
+    (notices, outline): (&mut Notices, &mut Vec<Point>),
 ) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let of_schedule = |error: &dyn std::fmt::Display| format!("the schedule: {error}");
@@ -33,6 +34,7 @@ pub(super) fn judge(
         }
         None => (Timetable::none(), None),
     };
+    around(&rows, outline);
     let read = |body: &Bytes| read(body, plan, schedule.as_ref());
     let previous = plan.previous.as_ref().map(read).transpose();
     let previous = previous.map_err(|error| format!("the message before it: {error}"))?;

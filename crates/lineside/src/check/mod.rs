@@ -272,7 +272,12 @@ pub(crate) fn check(
         Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
         // A file of GBFS has no sign at its beginning by which it could be told from other JSON.
         None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan, progress).map(timed),
-        Some(format) => others::check(format, body, plan, progress).map(timed),
+        Some(format) => {
+            if format == Format::Netex {
+                fits(body, &plan)?;
+            }
+            others::check(format, body, plan, progress).map(timed)
+        }
     }
 }
 
@@ -288,7 +293,7 @@ fn findings(notices: &Notices) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Sees that a look at a schedule takes no more memory than it may.
+/// Sees that a look at a schedule takes no more memory than it may, in GTFS or NeTEx.
 fn fits(zip: &Bytes, plan: &Plan) -> Result<(), String> {
     let Some((allowed, by)) = plan.memory else { return Ok(()) };
     let needed = memory_for(zip, allowed).map_err(|error| error.to_string())?;

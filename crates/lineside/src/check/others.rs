@@ -27,7 +27,7 @@ pub(super) fn check(
     if stop.is_stopped() {
         return Err(STOPPED.to_owned());
     }
-    let Looked { problems, unused, counts, mut errors, outline } = looked?;
+    let Looked { problems, unused, counts, mut errors, mut outline } = looked?;
     let mut found = super::findings(&notices);
     // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
     for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
@@ -42,12 +42,12 @@ pub(super) fn check(
     }
     if format == Format::GtfsRt {
         let mut notices = Notices::new(plan.samples);
-        errors = judge(body, &plan, stop, &mut notices)?;
+        errors = judge(body, &plan, stop, (&mut notices, &mut outline))?;
         found.extend(super::findings(&notices));
     }
     if format == Format::Siri && fit::is_asked(&plan) {
         let mut notices = Notices::new(plan.samples);
-        errors.extend(fit::judge(body, &plan, stop, &mut notices)?);
+        errors.extend(fit::judge(body, &plan, stop, (&mut notices, &mut outline))?);
         found.extend(super::findings(&notices));
     }
     let mut checked = Checked::new(format, plan, found);
@@ -59,12 +59,13 @@ pub(super) fn check(
     Ok(checked)
 }
 
-/// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, else those that need none.
+/// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, of which the stops become the outline, else
+/// those that need none.
 fn judge(
     body: &Bytes,
     plan: &Plan,
     stop: &Stop,
-    notices: &mut Notices,
+    (notices, outline): (&mut Notices, &mut Vec<Point>),
 ) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let timetable = match &plan.schedule {
@@ -75,6 +76,7 @@ fn judge(
         }
         None => Timetable::none(),
     };
+    around(&timetable, outline);
     let before = plan.previous.as_ref().map(message).transpose();
     let message = message(body).map_err(|error| error.to_string())?.0;
     let previous = before.map_err(|error| format!("the message before it: {error}"))?;
@@ -84,6 +86,15 @@ fn judge(
     let errors = validate(&subject, &context, notices);
     rules::gtfs_rt::validate_schedule(&timetable, notices);
     Ok(errors)
+}
+
+/// Draws the schedule's stops under what is found, where there are some.
+pub(super) fn around(timetable: &Timetable, outline: &mut Vec<Point>) {
+    let stops = timetable.stop_points();
+    if !stops.is_empty() {
+        let points = stops.iter().map(|[lat, lon]| (Some((*lat).into()), Some((*lon).into())));
+        *outline = outline_of(points);
+    }
 }
 
 /// What is wrong with the schedule is not asked here.

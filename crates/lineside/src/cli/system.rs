@@ -156,7 +156,14 @@ pub(super) fn not_in_folder(files: &[Named]) -> Vec<(String, String)> {
     let is_there = |name: &str| files.iter().any(|(other, _)| other == name);
     let listed: BTreeSet<&str> = entries.iter().map(|entry| &*entry.name).collect();
     let missing = listed.into_iter().filter(|name| is_file(name) && !is_there(name));
-    missing.map(|name| (name.to_owned(), "it is not in the folder".to_owned())).collect()
+    let languages: BTreeSet<&str> =
+        entries.iter().filter_map(|entry| entry.language.as_deref()).collect();
+    let reason = if languages.len() > 1 {
+        "it is not in the folder, of which one language is looked at: name its gbfs.json for all"
+    } else {
+        "it is not in the folder"
+    };
+    missing.map(|name| (name.to_owned(), reason.to_owned())).collect()
 }
 
 fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -102,6 +102,19 @@ fn a_bomb_of_rows_is_refused_before_it_is_read() {
     let (code, _, error) = run(folder.path(), &arguments);
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("the schedule: it would take about"), "{error}");
+    // And so are other formats of which trees are made.
+    let stations = format!(
+        r#"{{"last_updated":1,"ttl":0,"version":"2.3","data":{{"stations":[{}0]}}}}"#,
+        "{},".repeat(1 << 15)
+    );
+    fs::write(folder.path().join("station_status.json"), stations).unwrap();
+    let netex = r#"<PublicationDelivery xmlns="http://www.netex.org.uk/netex" version="1.1"/>"#;
+    fs::write(folder.path().join("lines.xml"), netex.to_owned() + &" ".repeat(1 << 10)).unwrap();
+    for (name, memory) in [("station_status.json", "16MiB"), ("lines.xml", "1KiB")] {
+        let (code, _, error) = run(folder.path(), &["check", name, "--memory", memory]);
+        assert_eq!(code, Some(3), "{name}: {error}");
+        assert!(error.contains(&format!("--memory allows {memory}")), "{error}");
+    }
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub struct Timetable {
     frequencies: Vec<Frequency>,
     lines: Lines,
     area: Option<Area>,
+    /// Where stops are: latitude and longitude.
+    stop_points: Vec<[f32; 2]>,
     running: Running,
 }
 
@@ -158,6 +160,7 @@ impl Timetable {
             frequencies: Vec::new(),
             lines,
             area: covered.or_else(|| stops_extent(feed)).and_then(|it| it.around(AREA_MARGIN_M)),
+            stop_points: stop_points_of(feed),
             routes: Dict::new(seed()),
             about_routes,
             running: Running::default(),
@@ -187,6 +190,7 @@ impl Timetable {
             frequencies: Vec::new(),
             lines: Lines::default(),
             area: None,
+            stop_points: Vec::new(),
             running: Running::default(),
         }
     }
@@ -268,6 +272,11 @@ impl Timetable {
     }
 
     /// The trip of an id.
+    /// The latitudes and longitudes of its stops, in degrees, as far as they have some.
+    pub fn stop_points(&self) -> &[[f32; 2]] {
+        &self.stop_points
+    }
+
     pub(super) fn trip(&self, id: &str) -> Option<&Trip> {
         self.trips.get(self.ids.0.find(id)? as usize)
     }
@@ -440,6 +449,15 @@ fn stops_of(feed: &Feed) -> (Dict, Vec<i32>) {
 
 fn place(lat: &Floats<'_>, lon: &Floats<'_>, row: u32) -> Option<(f64, f64)> {
     Some((lat.get(row)?, lon.get(row)?))
+}
+
+fn stop_points_of(feed: &Feed) -> Vec<[f32; 2]> {
+    let table = feed.table(File::Stops);
+    let (lat, lon) = (table.floats("stop_lat"), table.floats("stop_lon"));
+    let all = table.rows().filter_map(|row| place(&lat, &lon, row));
+    let mut points: Vec<[f32; 2]> = all.map(|(lat, lon)| [lat as f32, lon as f32]).collect();
+    points.shrink_to_fit();
+    points
 }
 
 fn stops_extent(feed: &Feed) -> Option<Extent> {
