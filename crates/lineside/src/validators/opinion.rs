@@ -100,10 +100,10 @@ impl Body {
         let read = match Reread::of(output) {
             Ok(read) => read,
             Err(_) if str::from_utf8(output).is_err() => {
-                return Err("its result is neither a report nor a text in UTF-8".to_owned());
+                return Err("gave neither a report nor a text in UTF-8".to_owned());
             }
             Err(error) if output.trim_ascii_start().starts_with(b"{") && !error.is_data() => {
-                return Err(format!("its report is no JSON: {error}"));
+                return Err(format!("gave a report that is no JSON: {error}"));
             }
             Err(_) => return Ok(text()),
         };
@@ -345,7 +345,7 @@ pub(super) mod tests {
     #[test]
     fn a_report_that_was_cut_off_is_a_failure_and_an_odd_entry_only_less() {
         let cut = said(&REPORT[..120], None, "").unwrap_err();
-        assert!(cut.why.starts_with("its report is no JSON: EOF"), "{}", cut.why);
+        assert!(cut.why.starts_with("gave a report that is no JSON: EOF"), "{}", cut.why);
         let judged = Judged {
             output: Bytes::from_static(b"\xff\xfe\0"),
             fault: None,

@@ -86,6 +86,11 @@ struct Network<'a> {
 
 /// O(entities of all feeds).
 fn check(subject: &Subject<'_>, out: &mut Notices) {
+    // What others disagree about is told of them. An empty message of theirs is one of vehicles or of updates, as far as is known.
+    let is_of_alerts = subject.message.entity.iter().any(|it| it.alert.is_some());
+    if is_of_alerts && subject.vehicles.is_empty() && subject.updates.is_empty() {
+        return;
+    }
     let messages = || std::iter::once(subject.message).chain(subject.others.iter().copied());
     let mut entities = messages().flat_map(|message| &message.entity);
     // Most feeds have one kind, and nothing to compare it with.
