@@ -4,11 +4,11 @@ use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_formats::siri;
 use lineside_validate::rules::SystemError;
-use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate, validate_schedule};
+use lineside_validate::rules::gtfs_rt::{Scope, Subject, validate, validate_schedule};
 use lineside_validate::{Context, Notices, Stop};
 
-use super::others::{around, timetable};
-use super::{Plan, Point, STOPPED};
+use super::others::{around, of_schedule, timetable};
+use super::{Plan, Point};
 use crate::convert::{Schedule, comes_to};
 
 /// Whether there is something to hold a message against.
@@ -24,16 +24,8 @@ pub(super) fn judge(
     (notices, outline): (&mut Notices, &mut Vec<Point>),
 ) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
-    let of_schedule = |error: &dyn std::fmt::Display| format!("the schedule: {error}");
-    let (rows, schedule) = match &plan.schedule {
-        Some(zip) => {
-            super::fits(zip, plan).map_err(|words| of_schedule(&words))?;
-            let rows = timetable(zip, &context, stop).map_err(|error| of_schedule(&error))?;
-            let rows = rows.ok_or(STOPPED)?;
-            (rows, Some(Schedule::read(zip.clone()).map_err(|error| of_schedule(&error))?))
-        }
-        None => (Timetable::none(), None),
-    };
+    let rows = timetable(plan, &context, stop)?;
+    let schedule = plan.schedule.clone().map(Schedule::read).transpose().map_err(of_schedule)?;
     around(&rows, outline);
     let read = |body: &Bytes| read(body, plan, schedule.as_ref());
     let previous = plan.previous.as_ref().map(read).transpose();

@@ -68,14 +68,7 @@ fn judge(
     (notices, outline): (&mut Notices, &mut Vec<Point>),
 ) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
-    let timetable = match &plan.schedule {
-        Some(zip) => {
-            super::fits(zip, plan).map_err(|words| format!("the schedule: {words}"))?;
-            let read = timetable(zip, &context, stop);
-            read.map_err(|error| format!("the schedule: {error}"))?.ok_or(STOPPED)?
-        }
-        None => Timetable::none(),
-    };
+    let timetable = timetable(plan, &context, stop)?;
     around(&timetable, outline);
     let before = plan.previous.as_ref().map(message).transpose();
     let message = message(body).map_err(|error| error.to_string())?.0;
@@ -97,14 +90,19 @@ pub(super) fn around(timetable: &Timetable, outline: &mut Vec<Point>) {
     }
 }
 
-/// What is wrong with the schedule is not asked here.
-pub(super) fn timetable(
-    zip: &Bytes,
-    context: &Context,
-    stop: &Stop,
-) -> Result<Option<Timetable>, Error> {
-    let source = ZipSource::in_any_folder(zip, &Limits::default())?;
-    Timetable::read_until(&source, context, stop)
+/// The schedule that a message is held against; one with nothing in it where none was given. What is wrong with it is not asked
+/// here.
+pub(super) fn timetable(plan: &Plan, context: &Context, stop: &Stop) -> Result<Timetable, String> {
+    let Some(zip) = &plan.schedule else { return Ok(Timetable::none()) };
+    super::fits(zip, plan).map_err(of_schedule)?;
+    let source = ZipSource::in_any_folder(zip, &Limits::default()).map_err(of_schedule)?;
+    let read = Timetable::read_until(&source, context, stop).map_err(of_schedule)?;
+    read.ok_or_else(|| STOPPED.to_owned())
+}
+
+/// What is said of the schedule, not of the message.
+pub(super) fn of_schedule(error: impl std::fmt::Display) -> String {
+    format!("the schedule: {error}")
 }
 
 fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {
