@@ -18,8 +18,14 @@ pub(crate) const VERB: Verb = Verb {
             .args(["test", "--locked", "--package", "xtask", "--test", "tidy", "ratchet"])
             .env("LINESIDE_BLESS", "1"))?;
         run(cargo(&tree.root)
-            .args(["test", "--locked", "--package", "lineside-validate", "--test", "pages"])
-            .arg("the_papers_list_each_kind")
+            .args([
+                "test",
+                "--locked",
+                "--package",
+                "lineside-validate",
+                "--tests",
+                "the_papers_list_each_kind",
+            ])
             .env("LINESIDE_BLESS", "1"))?;
         run(Command::new("git").current_dir(&tree.root).args([
             "diff",
