@@ -7,11 +7,18 @@ use super::reader::{MARK, REMARK, ROW_BYTES_MAX};
 /// The most bytes of a piece: no row in it is too long.
 pub(super) const PIECE_BYTES_MAX: usize = ROW_BYTES_MAX;
 
-/// Whole rows of a file.
+/// Whole rows of a file: the first `n` bytes of a buffer.
 pub(super) struct Piece {
-    pub(super) bytes: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
+    pub(super) n: usize,
     /// The line of the file that it begins with, counted from 1.
     pub(super) line: u64,
+}
+
+impl Piece {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.n]
+    }
 }
 
 /// What comes next in a file.
@@ -27,8 +34,10 @@ pub(super) enum Next {
 pub(super) struct Cutter<'r> {
     file: &'r mut dyn Read,
     piece_bytes: usize,
-    /// What was inflated and not yet handed out; it begins with a row.
+    /// Has room for a piece. What stands in it beyond `n` is of no use, and not written anew for each piece.
     buffer: Vec<u8>,
+    /// Bytes that were inflated and not yet handed out; they begin with a row.
+    n: usize,
     has_ended: bool,
     line: u64,
 }
@@ -37,7 +46,8 @@ impl<'r> Cutter<'r> {
     /// Pieces of at most so many bytes.
     pub(super) fn new(file: &'r mut dyn Read, piece_bytes: usize) -> Cutter<'r> {
         let piece_bytes = piece_bytes.min(PIECE_BYTES_MAX);
-        Cutter { file, piece_bytes, buffer: Vec::new(), has_ended: false, line: 1 }
+        let buffer = vec![0; piece_bytes];
+        Cutter { file, piece_bytes, buffer, n: 0, has_ended: false, line: 1 }
     }
 
     /// The next rows. What follows them is inflated into a buffer that was done with, if one is given.
@@ -46,31 +56,47 @@ impl<'r> Cutter<'r> {
     ///
     /// If the file cannot be inflated.
     pub(super) fn next(&mut self, spare: Option<Vec<u8>>) -> io::Result<Next> {
-        if !self.has_ended {
-            let missing = self.piece_bytes.saturating_sub(self.buffer.len());
-            let n = self.file.take(missing as u64).read_to_end(&mut self.buffer)?;
-            self.has_ended = n < missing;
-        }
-        if self.buffer.is_empty() {
+        self.fill()?;
+        if self.n == 0 {
             return Ok(Next::End);
         }
-        let is_first = self.line == 1;
-        let Some(end) = end_of_rows(&self.buffer, is_first, self.has_ended) else {
-            return Ok(Next::Rest(std::mem::take(&mut self.buffer), self.line));
+        let bytes = &self.buffer[..self.n];
+        let Some(end) = end_of_rows(bytes, self.line == 1, self.has_ended) else {
+            return Ok(Next::Rest(self.take_rest(), self.line));
         };
-        let mut rest = spare.unwrap_or_default();
-        rest.clear();
-        rest.reserve_exact(if self.has_ended { 0 } else { self.piece_bytes });
-        rest.extend_from_slice(&self.buffer[end..]);
-        self.buffer.truncate(end);
-        let piece = Piece { bytes: std::mem::replace(&mut self.buffer, rest), line: self.line };
-        self.line += memchr::memchr_iter(b'\n', &piece.bytes).count() as u64;
+        let n_lines = memchr::memchr_iter(b'\n', &bytes[..end]).count() as u64;
+        let mut next = spare.unwrap_or_else(|| vec![0; self.piece_bytes]);
+        let rest = &bytes[end..];
+        next[..rest.len()].copy_from_slice(rest);
+        self.n = rest.len();
+        let buffer = std::mem::replace(&mut self.buffer, next);
+        let piece = Piece { buffer, n: end, line: self.line };
+        self.line += n_lines;
         Ok(Next::Piece(piece))
     }
 
+    /// Inflates as much as a piece may have, in steps as large as can be: each costs its own.
+    fn fill(&mut self) -> io::Result<()> {
+        while self.n < self.piece_bytes && !self.has_ended {
+            match self.file.read(&mut self.buffer[self.n..]) {
+                Ok(0) => self.has_ended = true,
+                Ok(n) => self.n += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_rest(&mut self) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.buffer);
+        rest.truncate(std::mem::take(&mut self.n));
+        rest
+    }
+
     /// What was not handed out.
-    pub(super) fn into_rest(self) -> impl Read + use<'r> {
-        io::Cursor::new(self.buffer).chain(self.file)
+    pub(super) fn into_rest(mut self) -> impl Read + use<'r> {
+        io::Cursor::new(self.take_rest()).chain(self.file)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One file's rows into typed columns; what is wrong about a row or a cell by itself is said.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use lineside_formats::{
     Error,
@@ -64,6 +64,11 @@ pub(super) fn read(
 /// Splits a file, or a part of one, into records as the reference validator does.
 pub(super) fn splitter<R: Read>(reader: R) -> Splitter<R> {
     Splitter::new(reader, ROW_BYTES_MAX).with_remarks(REMARK)
+}
+
+/// The same of a part that is in memory already: the first `n` bytes of a buffer.
+pub(super) fn splitter_over(buffer: Vec<u8>, n: usize) -> Splitter<io::Empty> {
+    Splitter::over(buffer, n, ROW_BYTES_MAX).with_remarks(REMARK)
 }
 
 /// What a look at the header tells.

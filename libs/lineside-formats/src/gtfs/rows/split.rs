@@ -160,6 +160,24 @@ impl<R: Read> Splitter<R> {
         }
     }
 
+    /// Records of what is in memory already, used where it stands: the first `n` bytes of a buffer. They may be at most as
+    /// long as with [`new`](Splitter::new).
+    pub fn over(buffer: Vec<u8>, n: usize, limit: usize) -> Splitter<R>
+    where
+        R: Default,
+    {
+        let mut splitter = Splitter::new(R::default(), limit);
+        splitter.filled = 0..n.min(buffer.len());
+        splitter.has_nul = memchr::memchr(0, &buffer[splitter.filled.clone()]).is_some();
+        (splitter.buffer, splitter.finished) = (buffer, true);
+        splitter
+    }
+
+    /// The buffer that it has read from, to be used again.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
     /// The same, of a part of a file that begins with this line. The mark of UTF-8 is only one at the beginning of a file;
     /// within it is part of a value.
     #[must_use]
@@ -446,7 +464,16 @@ mod tests {
     }
 
     fn split(text: &[u8], step: usize) -> Vec<(u64, Vec<String>)> {
-        let mut splitter = Splitter::new(Slowly(text, step), 0);
+        records(Splitter::new(Slowly(text, step), 0))
+    }
+
+    /// The same of a buffer in which something else stands behind the text.
+    fn split_over(text: &[u8]) -> Vec<(u64, Vec<String>)> {
+        let buffer = [text, b"\",x\0\n\"y"].concat();
+        records(Splitter::<io::Empty>::over(buffer, text.len(), 0))
+    }
+
+    fn records(mut splitter: Splitter<impl Read>) -> Vec<(u64, Vec<String>)> {
         let mut records = Vec::new();
         loop {
             match splitter.find().unwrap() {
@@ -462,15 +489,16 @@ mod tests {
     }
 
     fn check(text: &str, expected: &[(u64, &[&str])]) {
-        for step in [1, 3, 1_000] {
-            let found = split(text.as_bytes(), step);
+        for step in [0, 1, 3, 1_000] {
+            let text = text.as_bytes();
+            let found = if step == 0 { split_over(text) } else { split(text, step) };
             let found: Vec<(u64, Vec<&str>)> = found
                 .iter()
                 .map(|(line, fields)| (*line, fields.iter().map(String::as_str).collect()))
                 .collect();
             let expected: Vec<(u64, Vec<&str>)> =
                 expected.iter().map(|(line, f)| (*line, f.to_vec())).collect();
-            assert_eq!(found, expected, "{text:?} by {step}");
+            assert_eq!(found, expected, "{} by {step}", text.escape_ascii());
         }
     }
 
