@@ -93,9 +93,14 @@ fn has(system: &System<'_>, name: &str) -> bool {
     names.any(|other| other == name) || system.unread.iter().any(|(other, _)| *other == name)
 }
 
+/// Whether the first language lacks a file that a further one lacks, too.
+fn is_told_with_the_first(system: &System<'_>, name: &str) -> bool {
+    !system.language.is_empty() && !system.first.contains(&name)
+}
+
 fn required(system: &System<'_>, version: Version, out: &mut Notices) {
     let mut ask = |name: &str, because: &str| {
-        if !has(system, name) {
+        if !has(system, name) && !is_told_with_the_first(system, name) {
             missing(system, name, because, out);
         }
     };
@@ -135,12 +140,17 @@ pub(super) fn look_at_what_was_named(
         (Of::VehicleType, "vehicle_types", "vehicle_type_id"),
         (Of::Plan, "system_pricing_plans", "a pricing plan"),
     ] {
-        if known.named.contains(&of) && !has(system, name) {
+        let Some(&is_own) = known.named.get(&of) else { continue };
+        if !has(system, name) && (is_own || !is_told_with_the_first(system, name)) {
             missing(system, name, &format!("files name {what}"), out);
         }
     }
     let Some(programs) = &known.programs else { return };
-    for platform in &known.platforms {
+    let is_shared = system.shared.contains(&"system_information");
+    for (platform, is_own) in &known.platforms {
+        if is_shared && !is_own {
+            continue;
+        }
         if heads.version >= Version::V2_1 && !programs.contains(*platform) {
             out.add(&kinds::MISSING_FIELD, |sample| {
                 sample.put("filename", system.shown("system_information"));

@@ -23,13 +23,15 @@ pub(super) struct Station {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     ids: BTreeMap<Of, HashSet<String>>,
-    /// What was named although its file is not there.
-    pub(super) named: BTreeSet<Of>,
+    /// Whether the file that is read is one of those that another language has, too.
+    pub(super) is_shared: bool,
+    /// What was named although its file is not there, and whether by a file of the language's own.
+    pub(super) named: BTreeMap<Of, bool>,
     pub(super) stations: HashMap<String, Station>,
     /// The types of vehicles that have a motor.
     pub(super) motors: HashSet<String>,
-    /// Programs that vehicles or stations are rented with, by platform.
-    pub(super) platforms: BTreeSet<&'static str>,
+    /// The platforms of programs that vehicles or stations are rented with, and whether a file of the language's own has them.
+    pub(super) platforms: BTreeMap<&'static str, bool>,
     /// Programs that the system names, by platform; `None` before its information was read.
     pub(super) programs: Option<BTreeSet<String>>,
     points: Vec<(f64, f64)>,
@@ -56,7 +58,7 @@ impl Known {
         match self.ids.get(&of) {
             Some(ids) => ids.contains(id),
             None => {
-                self.named.insert(of);
+                *self.named.entry(of).or_default() |= !self.is_shared;
                 true
             }
         }

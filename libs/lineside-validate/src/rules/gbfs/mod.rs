@@ -43,8 +43,11 @@ pub struct System<'a> {
     pub before: Vec<(&'a str, &'a [u8])>,
     /// Of the files in a further language: which one. It stands before their names then. Empty for the first.
     pub language: &'a str,
-    /// Those that are those of another language, with which they are told of.
+    /// Those that are those of the first language, with which they are told of. What they name is held against the files that
+    /// are not.
     pub shared: Vec<&'a str>,
+    /// The names of the files that the first language lists.
+    pub first: Vec<&'a str>,
     /// Whether these are all the files that it has.
     pub is_whole: bool,
     /// The time at which it is judged, in seconds since 1970.
@@ -98,14 +101,21 @@ pub fn validate_while(
         // What a version does not have is judged by the nearest one that has it.
         let version = version.clamp(table.from, table.to);
         let before = system.before.iter().find(|(name, _)| *name == table.name);
-        let mut unheard = notices.sibling();
-        let is_shared = system.shared.contains(&table.name);
+        let mut of_shared = notices.sibling();
+        known.is_shared = system.shared.contains(&table.name);
+        let shown = match known.is_shared {
+            true => format!("{}/{}.json", system.language, table.name),
+            false => system.shown(table.name),
+        };
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            let out = if is_shared { &mut unheard } else { &mut *notices };
-            let (name, to) = ((table.name, system.shown(table.name)), (&mut known, out));
+            let out = if known.is_shared { &mut of_shared } else { &mut *notices };
+            let (name, to) = ((table.name, shown), (&mut known, out));
             let mut look = Look::new(name, version, system.now, to, &patience);
             file(&mut look, &Node::of(table.fields, version), body, before.map(|(_, body)| *body));
         }));
+        of_shared
+            .retain(|kind| other_of(kind).is_some_and(|other| !system.shared.contains(&other)));
+        notices.merge(of_shared);
         // Who was stopped did nothing wrong.
         if let Err(panic) = looked
             && !panic.is::<Stopped>()
@@ -118,6 +128,19 @@ pub fn validate_while(
     }
     files::look_at_what_was_named(system, &heads, &known, notices);
     Verdict { errors, is_cut_short: false }
+}
+
+/// The file that another is held against where such a notice is said of that.
+fn other_of(kind: &Kind) -> Option<&'static str> {
+    let by = [
+        (&kinds::UNKNOWN_STATION, "station_information"),
+        (&kinds::STATION_WITHOUT_STATUS, "station_information"),
+        (&kinds::OVER_CAPACITY, "station_information"),
+        (&kinds::UNKNOWN_TYPE, "vehicle_types"),
+        (&kinds::UNKNOWN_PLAN, "system_pricing_plans"),
+        (&kinds::UNKNOWN_REGION, "system_regions"),
+    ];
+    by.iter().find(|(other, _)| other.code == kind.code).map(|(_, file)| *file)
 }
 
 fn file(look: &mut Look<'_>, data: &Node, body: &[u8], before: Option<&[u8]>) {
@@ -194,8 +217,84 @@ mod tests {
         assert!(told(System { shared: shared.clone(), ..french() }).is_empty());
         let unread = vec![("gbfs", "gone"), ("system_regions", "gone")];
         let shared = [shared, vec!["gbfs"]].concat();
-        let missing = System { unread, shared, is_whole: true, ..french() };
+        let first = vec!["system_information"];
+        let missing = System { unread, shared, first, is_whole: true, ..french() };
         assert_eq!(told(missing), ["fr/system_information.json", "fr/system_regions.json"]);
+    }
+
+    /// What is told of the languages of a system, by code and file; each language has its files, of which some are the first's.
+    fn told_of(languages: &[(&str, &[(&str, String)], &[&str])]) -> Vec<String> {
+        let mut notices = Notices::new(9);
+        for (at, (language, files, shared)) in languages.iter().enumerate() {
+            let system = System {
+                files: files.iter().map(|(name, body)| (*name, body.as_bytes())).collect(),
+                language: if at == 0 { "" } else { language },
+                shared: shared.to_vec(),
+                first: languages[0].1.iter().map(|(name, _)| *name).collect(),
+                is_whole: true,
+                now: 1_767_250_000,
+                ..System::default()
+            };
+            assert!(validate(&system, &mut notices).is_empty());
+        }
+        let mut told: Vec<String> = Vec::new();
+        for found in notices.iter() {
+            let files = found.samples.iter().filter_map(|sample| sample["filename"].as_str());
+            told.extend(files.map(|file| format!("{} {file}", found.kind.code)));
+        }
+        told
+    }
+
+    fn discovery() -> (&'static str, String) {
+        let feeds = r#"{"feeds":[{"name":"system_information","url":"https://b.example/a"}]}"#;
+        let page = format!(
+            r#"{{"last_updated":1767250000,"ttl":1,"version":"2.3","data":{{"en":{feeds},"fr":{feeds}}}}}"#
+        );
+        ("gbfs", page)
+    }
+
+    fn information() -> (&'static str, String) {
+        let data = r#"{"system_id":"b","language":"en","name":"B","timezone":"Europe/Oslo"}"#;
+        let page =
+            format!(r#"{{"last_updated":1767250000,"ttl":1,"version":"2.3","data":{data}}}"#);
+        ("system_information", page)
+    }
+
+    #[test]
+    fn what_a_shared_file_names_is_held_against_the_files_of_each_language() {
+        let shared = ["gbfs", "system_information", "station_status"];
+        let files = |n_stations: usize| {
+            let [(place, _), state] = pages(2);
+            let places = (place, pages(n_stations)[0].1.clone());
+            [discovery(), information(), places, state]
+        };
+        let (all, one) = (files(2), files(1));
+        let told = told_of(&[("en", &all, &[]), ("fr", &one, &shared)]);
+        assert_eq!(told, ["unknown_station_id fr/station_status.json"]);
+        let told = told_of(&[("fr", &one, &[]), ("en", &all, &shared)]);
+        assert_eq!(told, ["unknown_station_id station_status.json"]);
+    }
+
+    #[test]
+    fn what_all_languages_lack_is_told_once() {
+        let [(place, places), state] = pages(1);
+        let uris = r#""rental_uris":{"ios":"https://b.example/x"},"station_id""#;
+        let places = (place, places.replace("\"station_id\"", uris));
+        let files = [discovery(), information(), places.clone(), state.clone()];
+        let shared = files.each_ref().map(|(name, _)| *name);
+        let told =
+            told_of(&[("en", &files, &[]), ("fr", &files, &shared), ("de", &files, &shared)]);
+        assert_eq!(told, ["missing_required_field system_information.json"]);
+        let less = [discovery(), information(), places];
+        let shared = less.each_ref().map(|(name, _)| *name);
+        let told = told_of(&[("en", &less, &[]), ("fr", &less, &shared)]);
+        assert!(told.contains(&"missing_required_file station_status.json".to_owned()), "{told:?}");
+        assert!(!told.iter().any(|told| told.contains("fr/")), "{told:?}");
+        let told = told_of(&[("en", &files, &[]), ("fr", &less, &shared)]);
+        assert!(
+            told.contains(&"missing_required_file fr/station_status.json".to_owned()),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -132,7 +132,8 @@ fn types(look: &mut Look<'_>, document: &Value) {
 fn platforms(look: &mut Look<'_>, record: &Value) {
     for platform in ["android", "ios"] {
         if record["rental_uris"].get(platform).is_some() {
-            look.known.platforms.insert(platform);
+            let is_own = !look.known.is_shared;
+            *look.known.platforms.entry(platform).or_default() |= is_own;
         }
     }
 }
