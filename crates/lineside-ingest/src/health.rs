@@ -29,7 +29,7 @@ const STILL_MIN: u32 = 10;
 pub(crate) struct Health {
     /// Trips and vehicles that the last message told of.
     told: u32,
-    /// Whether any message told of some. What never did may be about something else, such as alerts.
+    /// Whether any message told of some, also one of an earlier process. What never did may be about something else, such as alerts.
     tells_of_trips: bool,
     /// A hash of what it said of them, whatever time the message gives itself.
     print: u64,
@@ -58,6 +58,11 @@ pub(crate) struct Expectation {
 }
 
 impl Health {
+    /// Notes that it told of trips or vehicles before this process.
+    pub(crate) fn remember_trips(&mut self) {
+        self.tells_of_trips = true;
+    }
+
     /// Notes what a message says, at a time when so many trips are under way.
     pub(crate) fn heard(&mut self, message: &Shallow, under_way: Option<u32>, now: UnixMillis) {
         let mut told = 0;

@@ -34,4 +34,8 @@ pub trait Inspector: fmt::Debug + Send + Sync {
     /// earlier process left, once its source has confirmed it; one after the other for each feed, on a thread that may be kept
     /// busy. The feed's next poll waits for it, so it must be bounded in time.
     fn look(&self, feed: &Arc<Feed>, passed: Passed<'_>, now: UnixMillis);
+
+    /// Whether the feed told of trips or vehicles lately, as far as that is known from before this process. Asked once, before its
+    /// source is, on a thread that may be kept busy.
+    fn has_told_of_trips(&self, feed: &Feed) -> bool;
 }

@@ -111,7 +111,7 @@ pub struct FeedStatus {
     pub is_gathering: bool,
     /// Whether the producer that it is subscribed to may not have told all that there is yet.
     pub is_beginning: bool,
-    /// Whether it tells of alerts, and never told of a trip or a vehicle since the start.
+    /// Whether it tells of alerts, and is not known to have told of a trip or a vehicle.
     pub tells_of_alerts_only: bool,
     /// Of a system, the worst state of its files with the reason, if any is in trouble.
     pub of_parts: Option<(FeedState, String)>,

@@ -81,6 +81,7 @@ impl Poller {
         if std::mem::replace(&mut self.is_begun, true) || self.anew {
             return;
         }
+        self.remember_trips().await;
         let Some(snapshot) = self.feed.snapshot() else { return };
         let is_of = |head: &SavedHead| {
             head.hash == snapshot.hash && head.source == source_of(self.feed.config())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_formats::siri::Message;
+use lineside_formats::{Format, siri::Message};
 use lineside_sync::UnixMillis;
 
 use super::Poller;
@@ -28,6 +28,21 @@ impl Poller {
     /// Whether there is anybody who looks at what passes.
     pub(super) fn is_inspected(&self) -> bool {
         self.inspector.is_some() && self.queue.is_some()
+    }
+
+    /// Asks whether the feed told of trips before this process: one that did is empty with nothing in it.
+    pub(super) async fn remember_trips(&mut self) {
+        let Some(inspector) = self.inspector.clone().filter(|_| self.is_inspected()) else {
+            return;
+        };
+        if !self.feed.format().is_none_or(Format::is_real_time) {
+            return;
+        }
+        let feed = Arc::clone(&self.feed);
+        let asked = tokio::task::spawn_blocking(move || inspector.has_told_of_trips(&feed));
+        if asked.await.unwrap_or(false) {
+            self.health.remember_trips();
+        }
     }
 
     /// Has the message looked at that an earlier process left, once its source has said that it still holds: what is known of

@@ -73,12 +73,20 @@ async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
 
 /// Notes what passes.
 #[derive(Debug, Default)]
-struct Seen(Mutex<Vec<Bytes>>);
+struct Seen {
+    messages: Mutex<Vec<Bytes>>,
+    /// Feeds told of trips before.
+    knows_trips: bool,
+}
 
 impl Inspector for Seen {
     fn look(&self, _: &Arc<Feed>, passed: Passed<'_>, _: UnixMillis) {
         let Passed::GtfsRt(bytes) = passed else { return };
-        self.0.lock().unwrap().push(bytes.clone());
+        self.messages.lock().unwrap().push(bytes.clone());
+    }
+
+    fn has_told_of_trips(&self, _: &Feed) -> bool {
+        self.knows_trips
     }
 }
 
@@ -95,15 +103,32 @@ async fn a_message_from_before_a_start_is_looked_at_once_its_source_has_confirme
     let ingest = Ingest::start(Options { snapshots, inspector, ..options(feeds) });
     let held = ingest.feed("vehicles").unwrap();
     until("a poll failed", || held.status().failures > 0).await;
-    assert!(seen.0.lock().unwrap().is_empty(), "nobody knows whether it still holds");
+    assert!(seen.messages.lock().unwrap().is_empty(), "nobody knows whether it still holds");
     cars.set(Answer::Conditional("\"v\"", conditional(&kept)));
     let n_asked = cars.requests().len();
     until("it was confirmed again and again", || cars.requests().len() > n_asked + 5).await;
-    assert_eq!(*seen.0.lock().unwrap(), [Bytes::from(kept.clone())]);
+    assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(kept.clone())]);
     cars.set(Answer::Bytes(http("200 OK", &[], &next)));
-    until("the next one passes", || seen.0.lock().unwrap().len() > 1).await;
-    assert_eq!(*seen.0.lock().unwrap(), [Bytes::from(kept), Bytes::from(next)]);
+    until("the next one passes", || seen.messages.lock().unwrap().len() > 1).await;
+    assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(kept), Bytes::from(next)]);
     ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_feed_with_nothing_in_it_that_told_of_trips_before_the_start_is_empty() {
+    let nothing = message(RealClock::new().wall().seconds(), Vec::new());
+    let cars = Upstream::start(Answer::Bytes(http("200 OK", &[], &nothing))).await;
+    for knows_trips in [false, true] {
+        let seen = Arc::new(Seen { knows_trips, ..Seen::default() });
+        let feeds = vec![config("vehicles", &cars.url("/vp.pb"))];
+        let inspector = Some(Arc::clone(&seen) as _);
+        let ingest = Ingest::start(Options { inspector, ..options(feeds) });
+        let held = ingest.feed("vehicles").unwrap();
+        until("it was polled", || held.status().state != FeedState::Unknown).await;
+        let (state, reason) = (held.status().state, held.status().reason.clone());
+        assert_eq!(state == FeedState::Empty, knows_trips, "{state}: {reason}");
+        ingest.shut_down().await;
+    }
 }
 
 fn body_of(snapshots: &MemorySnapshots, id: &str) -> Bytes {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::reports::until_report;
 use crate::restarts::SCHEDULE;
 use crate::support::events::{Held, Stream};
-use crate::support::http::{assert_problem, get, problem};
+use crate::support::http::{assert_problem, get, get_json, problem};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
 use crate::support::until::{until, until_json};
@@ -252,33 +252,99 @@ async fn a_message_that_stays_the_same_grows_old() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn a_feed_of_trips_that_names_none_any_more_is_told_and_its_badge_says_so() {
-    let buses = Buses::new().await;
-    let house = House::new(&buses, "");
-    // One that always runs.
+/// A schedule's trip that always runs.
+fn let_it_run(house: &House) {
     let times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
                  trip,00:00:00,00:00:00,S,1\ntrip,48:00:00,48:00:00,T,2\n";
     std::fs::write(house.folder.path().join("city/stop_times.txt"), times).unwrap();
+}
+
+/// The states that the hook was told of.
+fn states(hook: &Producer) -> Vec<Value> {
+    let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
+    let messages = bodies.map(|request| {
+        let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
+        serde_json::from_str::<Value>(&body).unwrap()
+    });
+    let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
+    all.map(|notification| notification["state"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_feed_of_trips_that_names_none_any_more_is_told_and_is_empty_also_after_a_restart() {
+    let hook = Producer::answering(|_| Reply::ok("")).await;
+    let to = hook.url("/hook");
+    let keys =
+        format!("[[alert]]\nto = {to:?}\non = [\"state\"]\nafter = \"0s\"\nquiet = \"0s\"\n");
+    let buses = Buses::new().await;
+    let house = House::new(&buses, &keys);
+    let_it_run(&house);
     buses.is_empty.store(true, Ordering::Relaxed);
     let server = house.start().await;
-    let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let silent = until_report(&url, |found| looked_at(found) > 1).await;
+    let feed = format!("{}/api/v1/feeds/buses", server.url);
+    let silent = until_report(&format!("{feed}/report"), |found| looked_at(found) > 1).await;
     assert_eq!(count(&silent, "agency_without_trips"), 0, "it may be one of alerts");
+    until_json(&feed, |found| found["state"] == "ok").await;
     buses.is_empty.store(false, Ordering::Relaxed);
-    until_report(&url, |found| found["summary"]["namedTrips"] == 1).await;
+    until_report(&format!("{feed}/report"), |found| found["summary"]["namedTrips"] == 1).await;
     buses.is_empty.store(true, Ordering::Relaxed);
-    until_report(&url, |found| count(found, "agency_without_trips") == 1).await;
+    until_report(&format!("{feed}/report"), |found| count(found, "agency_without_trips") == 1)
+        .await;
     let badge = format!("{}/feeds/buses/report.svg", server.url);
     until("the badge says so", async || text(&badge).await.contains(">empty<")).await;
+    until("the hook is told", async || !states(&hook).is_empty()).await;
     server.stop("-TERM");
 
     let server = house.start().await;
-    let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let before = until_report(&url, |found| looked_at(found) > 0).await;
-    let after = until_report(&url, |found| looked_at(found) > looked_at(&before) + 2).await;
+    let feed = format!("{}/api/v1/feeds/buses", server.url);
+    let polled = until_json(&feed, |found| found["state"] != "unknown").await;
+    assert_eq!(polled["state"], "empty", "{polled}");
+    let before = until_report(&format!("{feed}/report"), |found| looked_at(found) > 0).await;
+    let is_later = |found: &Value| looked_at(found) > looked_at(&before) + 2;
+    let after = until_report(&format!("{feed}/report"), is_later).await;
     assert_eq!(count(&after, "agency_without_trips"), 1, "{after}");
+    assert!(text(&format!("{}/feeds/buses/report.svg", server.url)).await.contains(">empty<"));
+    assert_eq!(get_json(&feed).await["state"], "empty");
+    assert_eq!(states(&hook), ["empty"], "the trouble has not ended");
+    buses.is_empty.store(false, Ordering::Relaxed);
+    until("its end is told", async || states(&hook).len() > 1).await;
+    assert_eq!(states(&hook), ["empty", "ok"]);
     server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_feed_of_vehicles_without_a_schedule_that_has_none_any_more_is_empty_after_a_crash_too() {
+    let is_empty = Arc::new(AtomicBool::new(false));
+    let is_asked_empty = Arc::clone(&is_empty);
+    let producer = Producer::answering(move |_| {
+        let vehicle = json!({"id": "1", "vehicle": {"vehicle": {"id": "bus"}, "timestamp": now()}});
+        let vehicles: Vec<Value> =
+            Some(vehicle).into_iter().filter(|_| !is_asked_empty.load(Ordering::Relaxed)).collect();
+        let header = json!({"gtfs_realtime_version": "2.0", "timestamp": now()});
+        Reply::ok(&json!({"header": header, "entity": vehicles}).to_string())
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lineside.toml");
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"buses\"\nurl = \"{}\"\nformat = \"gtfs-rt\"\npoll = \"1s\"\n",
+        producer.url("/buses.pb")
+    );
+    std::fs::write(&file, config).unwrap();
+    for stop in ["-TERM", "-KILL", "-TERM"] {
+        let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
+        until_ready(&server.url).await;
+        let feed = format!("{}/api/v1/feeds/buses", server.url);
+        let polled = until_json(&feed, |found| found["state"] != "unknown").await;
+        let word = if is_empty.load(Ordering::Relaxed) { "empty" } else { "ok" };
+        assert_eq!(polled["state"], word, "{polled}");
+        let told = until_report(&format!("{feed}/report"), |found| looked_at(found) > 0).await;
+        let summary = &told["summary"];
+        assert!(summary["toldAt"].as_i64().unwrap() > 0 && summary["tripsNamedAt"] == 0, "{told}");
+        is_empty.store(true, Ordering::Relaxed);
+        server.stop(stop);
+    }
 }
 
 /// Stops, of which the first one is of this kind.

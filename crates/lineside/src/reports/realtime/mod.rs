@@ -105,6 +105,8 @@ struct Look {
     is_new: bool,
     /// and other codes stand than then.
     is_other: bool,
+    /// When a message last told of a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if none did.
+    told_at: i64,
     /// Of the message that is held, when its age was judged last.
     judged: Option<Judged>,
 }
@@ -166,6 +168,8 @@ pub(crate) struct About {
     pub(crate) matched_trips: u64,
     /// When a message last named trips, in seconds since 1970 on the clock of the feed's data; 0 if none did.
     pub(crate) trips_named_at: i64,
+    /// When one last told of a trip or a vehicle, whatever the schedule has of it, likewise.
+    pub(crate) told_at: i64,
     /// Since when each code is there.
     pub(crate) presence: Presence,
 }
@@ -223,6 +227,12 @@ impl Inspector for Messages {
             }
             Passed::Siri(message, part) => self.gather(feed, (message, part), now, received),
         }
+    }
+
+    fn has_told_of_trips(&self, feed: &Feed) -> bool {
+        self.shelf.store().is_some_and(|store| {
+            telling::has_told_of_trips(&store, feed.id(), feed.network().now().seconds())
+        })
     }
 }
 
@@ -348,7 +358,6 @@ impl Place {
     /// The feed's last message, if others may be held against it at that time.
     fn said_now(&self, now: i64) -> Option<Arc<FeedMessage>> {
         let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
-        let is_of_trips = |it: &FeedEntity| it.trip_update.is_some() || it.vehicle.is_some();
         let said = self.previous.lock().clone();
         said.filter(|message| is_fresh || !message.entity.iter().any(is_of_trips))
     }
@@ -387,6 +396,9 @@ impl Place {
         if names_trips {
             look.history.note_trips(received);
         }
+        if message.entity.iter().any(is_of_trips) {
+            look.told_at = look.told_at.max(received);
+        }
         // Not until this one is held.
         look.judged = None;
         look.put(Latest { lacks_schedule, ..latest });
@@ -404,6 +416,12 @@ impl Place {
         let latest = Latest::of(Found::new(), at, Duration::ZERO, nothing);
         look.latest = Some(Latest { refusal: Some(refusal), ..latest });
     }
+}
+
+/// Whether an entity tells of a trip or a vehicle.
+fn is_of_trips(entity: &FeedEntity) -> bool {
+    let is_told = entity.trip_update.is_some() || entity.vehicle.is_some();
+    is_told && !entity.is_deleted()
 }
 
 /// The message, decoded whole. What of it cannot be decoded its feed's problems tell.

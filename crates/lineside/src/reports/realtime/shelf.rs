@@ -128,6 +128,11 @@ impl Shelf {
         Self { store, ..Self::default() }
     }
 
+    /// What keeps things from before this process, if there is something that does.
+    pub(super) fn store(&self) -> Option<Arc<Store>> {
+        self.store.upgrade()
+    }
+
     /// The schedule of a network. If its version is not prepared yet, that begins, and there is none so far; where it cannot
     /// be, why.
     pub(super) fn get(

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedId};
+use lineside_store::Store;
+use lineside_validate::rules::gtfs_rt::TRIPS_EXPECTED_FOR_S;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -98,10 +100,11 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
         if let Some(mut look) = look {
             last.is_restored = true;
             if let Some(earlier) = earlier {
-                if let Ok(about) = serde_json::from_value::<About>(earlier.about.clone()) {
+                if let Some(about) = about(&earlier) {
                     let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
                     look.presence.go_on(about.presence, is_same);
                     look.history.note_trips(about.trips_named_at);
+                    look.told_at = look.told_at.max(about.told_at);
                 }
                 app.reports().put(app.hub(), Arc::new(earlier));
             }
@@ -115,6 +118,19 @@ async fn earlier(app: &App, feed: &FeedId) -> Option<Report> {
     let (store, id) = (app.store().cloned()?, feed.clone());
     let read = tokio::task::spawn_blocking(move || kept(&store, &id, REALTIME, 1));
     read.await.ok()?.into_iter().next()
+}
+
+fn about(report: &Report) -> Option<About> {
+    serde_json::from_value(report.about.clone()).ok()
+}
+
+/// Whether what an earlier process found says that the feed told of trips or vehicles in the days before `now`, in seconds since
+/// 1970 on the clock of its data. After as many the rules miss none either.
+pub(super) fn has_told_of_trips(store: &Store, feed: &FeedId, now: i64) -> bool {
+    let found = kept(store, feed, REALTIME, 1);
+    let about = found.first().and_then(about);
+    let told_at = about.map(|it| it.told_at.max(it.trips_named_at)).filter(|at| *at > 0);
+    told_at.is_some_and(|at| now.saturating_sub(at) <= TRIPS_EXPECTED_FOR_S)
 }
 
 fn tell_of(
@@ -152,6 +168,7 @@ fn report(feed: &FeedId, is_system: bool, look: &Look) -> Option<Report> {
         named_trips: latest.trips.named,
         matched_trips: latest.trips.matched,
         trips_named_at: look.history.trips_named_at().unwrap_or_default(),
+        told_at: look.told_at,
         presence: look.presence.clone(),
     };
     let news = look.presence.news().map(str::to_owned).collect();

@@ -37,7 +37,7 @@ pub use self::{
     clock::{OF_AGE, validate_age},
     history::History,
     scope::Scope,
-    subject::{MatchRate, Subject, Version},
+    subject::{MatchRate, Subject, TRIPS_EXPECTED_FOR_S, Version},
     timetable::Timetable,
     trip_ids::TripIds,
 };

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// Seconds after a message that named trips for which its feed is one of trips: also over the days on which nothing runs.
-const TRIPS_EXPECTED_FOR_S: i64 = 7 * 86_400;
+pub const TRIPS_EXPECTED_FOR_S: i64 = 7 * 86_400;
 
 /// Another version of the schedule that is held.
 #[derive(Clone, Copy, Debug)]
