@@ -30,8 +30,8 @@ pub enum SiriPart {
 
 /// Looks at messages of real time: whoever holds them against rules.
 pub trait Inspector: fmt::Debug + Send + Sync {
-    /// Looks at a message. Called once for each that is not the same as the one before, and for one of GTFS-Realtime that an
-    /// earlier process left, once its source has confirmed it; one after the other for each feed, on a thread that may be kept
+    /// Looks at a message. Called once for each that is not the same as the one before, and for one that an earlier
+    /// process left, unless it is only a part of what there is, once its source has confirmed it; one after the other for each feed, on a thread that may be kept
     /// busy. The feed's next poll waits for it, so it must be bounded in time.
     fn look(&self, feed: &Arc<Feed>, passed: Passed<'_>, now: UnixMillis);
 

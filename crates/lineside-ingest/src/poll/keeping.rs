@@ -94,7 +94,12 @@ impl Poller {
         }
         let Some(head) = restored.map(|it| it.head) else { return };
         self.keeper.is_saved(head.hash);
-        self.is_unseen = snapshot.format == Format::GtfsRt;
+        self.is_unseen = match snapshot.format {
+            Format::GtfsRt => true,
+            // Of changes the last ones are nothing to look at by themselves.
+            Format::Siri => !self.answers_changes(),
+            _ => false,
+        };
         if !self.expired && self.feed.config().converter.is_none() {
             self.fetcher.remember(&head.validators);
         }

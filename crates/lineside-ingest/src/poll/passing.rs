@@ -54,7 +54,12 @@ impl Poller {
         }
         self.is_unseen = false;
         let kept = self.feed.snapshot().filter(|_| is_confirmed);
-        let passing = kept.map(|snapshot| Passing::GtfsRt(snapshot.bytes.clone()));
+        let passing = match kept {
+            Some(kept) if kept.format == Format::Siri && self.is_inspected() => {
+                self.kept_siri(kept.bytes.clone()).await
+            }
+            kept => kept.map(|kept| Passing::GtfsRt(kept.bytes.clone())),
+        };
         self.inspect(passing, self.clock.wall()).await;
     }
 

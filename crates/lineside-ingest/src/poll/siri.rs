@@ -265,6 +265,15 @@ impl Poller {
         }
     }
 
+    /// What an earlier process left, for whoever looks at it, unless it is one page of several.
+    pub(super) async fn kept_siri(&self, body: Bytes) -> Option<Passing> {
+        let (zone, config) = (self.zone(), self.feed.shared_config().clone());
+        let decoding = tokio::task::spawn_blocking(move || decode(&body, &zone, &config));
+        let (message, _) = decoding.await.ok()?.ok()?;
+        let is_whole = !message.has_more_data();
+        is_whole.then(|| Passing::Siri(Box::new(message), SiriPart::Whole))
+    }
+
     /// Reads what a producer says, where that blocks nobody.
     async fn read_siri(&self, body: Bytes) -> Result<Said, Failure> {
         let config = self.feed.shared_config().clone();

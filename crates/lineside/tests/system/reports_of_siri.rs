@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{Timestamp, ToSpan as _};
+use lineside::{Config, Start};
+use lineside_sync::{Clock as _, RealClock, ScaledClock};
 use serde_json::{Value, json};
 
 use crate::reports::until_report;
@@ -133,4 +135,49 @@ async fn what_has_changed_is_judged_together_and_not_blamed_for_its_age() {
     assert_eq!(code, "vehicle_without_ref");
     assert!(*count > 1, "several messages are told of together: {count}");
     server.stop("-TERM");
+}
+
+/// A feed of a producer that always says what it said at this moment.
+async fn frozen() -> (Producer, String) {
+    let producer = Producer::start(Reply::ok(&vehicles(900_000, 0)).into()).await;
+    let feed = format!(
+        "[[feed]]\nid = \"buses\"\nurl = {:?}\npoll = \"1s\"\n\
+         siri = {{ services = [\"vm\"], mode = \"request\" }}\n",
+        producer.url("/siri")
+    );
+    (producer, feed)
+}
+
+#[tokio::test]
+async fn an_answer_that_stays_the_same_grows_old() {
+    let (_producer, feed) = frozen().await;
+    let text = format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{feed}");
+    let text = text.replace("poll = \"1s\"", "poll = \"20s\"");
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config::parse(&folder.path().join("lineside.toml"), &text);
+    // Half a minute passes within a second.
+    let clock = Arc::new(ScaledClock::new(RealClock::new().wall(), 40.0));
+    let start = Start { config: config.unwrap(), clock, seed: 7, demo: None, base_map: None };
+    let server = lineside::start(start).await.unwrap();
+    let url = format!("http://{}/api/v1/feeds/buses/report", server.address());
+    let count = |found: &Value, code: &str| {
+        codes(found).into_iter().find(|(it, _)| it == code).map_or(0, |(_, n)| n)
+    };
+    let old = until_report(&url, |found| count(found, "stale_vehicle") == 7).await;
+    assert_eq!(count(&old, "vehicle_without_ref"), 1, "what else it has stays: {old}");
+    assert!(codes(&old).iter().all(|(code, _)| !code.starts_with('W')), "{old}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_stays_the_same_is_looked_at_after_a_restart_too() {
+    let (_producer, feed) = frozen().await;
+    let folder = tempfile::tempdir().unwrap();
+    let looks = |found: &Value| found["summary"]["presence"]["messages"].as_u64();
+    for n in 1..=2 {
+        let server = start(folder.path(), &format!("data_dir = \"data\"\n{feed}")).await;
+        let url = format!("{}/api/v1/feeds/buses/report", server.url);
+        until_report(&url, |found| looks(found) == Some(n)).await;
+        server.stop("-TERM");
+    }
 }

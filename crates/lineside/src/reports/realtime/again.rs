@@ -7,7 +7,7 @@ use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_ingest::{Feed, FeedStatus};
 use lineside_sync::UnixMillis;
 use lineside_validate::Notices;
-use lineside_validate::rules::gtfs_rt::{OF_AGE, Subject, Timetable, validate_age};
+use lineside_validate::rules::gtfs_rt::{OF_AGE, Scope, Subject, Timetable, validate_age};
 
 use super::{Latest, Look, Messages, Place, SAMPLES};
 
@@ -20,11 +20,13 @@ pub(super) struct Judged {
     at: UnixMillis,
     /// How often it had said that nothing is new.
     confirmed: u64,
+    /// Which rules are to the point for the message.
+    scope: Scope,
 }
 
 impl Judged {
-    pub(super) fn at(at: UnixMillis, status: &FeedStatus) -> Judged {
-        Judged { at, confirmed: confirmed(status) }
+    pub(super) fn at(at: UnixMillis, status: &FeedStatus, scope: Scope) -> Judged {
+        Judged { at, confirmed: confirmed(status), scope }
     }
 
     /// Whether that is long ago, or the clock was set back since.
@@ -55,9 +57,10 @@ impl Place {
     /// Judges how old a message is by now that was looked at before, at `looked`; all else stays as it was found. If another one
     /// has come meanwhile, nothing is said.
     fn judge_age(&self, asked: Again<'_>, at: UnixMillis) {
-        let Again { message, timetable, now, looked } = asked;
+        let Again { message, timetable, now, scope, looked } = asked;
         let mut found = Notices::new(SAMPLES);
-        for error in validate_age(&Subject::new(message, timetable, now), &mut found) {
+        let subject = Subject::new(message, timetable, now).within(scope);
+        for error in validate_age(&subject, &mut found) {
             tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
         }
         let mut look = self.look.lock();
@@ -77,6 +80,7 @@ struct Again<'a> {
     timetable: &'a Timetable,
     /// In seconds since 1970, on the clock of the feed's data.
     now: i64,
+    scope: Scope,
     /// When it was looked at last.
     looked: UnixMillis,
 }
@@ -85,20 +89,22 @@ impl Messages {
     /// Judges how old a feed's message is by now, if its source has said for a while that it is the same.
     pub(super) fn look_at_age(&self, feed: &Feed, place: &Place, at: UnixMillis) {
         let status = feed.status();
-        let looked = {
+        let (looked, scope) = {
             let mut look = place.look.lock();
             if !look.is_the_same_for_long(&status, at) {
                 return;
             }
-            look.judged = Some(Judged::at(at, &status));
-            look.latest.as_ref().map(|latest| latest.at)
+            let Some(judged) = &mut look.judged else { return };
+            *judged = Judged::at(at, &status, judged.scope);
+            let scope = judged.scope;
+            (look.latest.as_ref().map(|latest| latest.at), scope)
         };
         let network = feed.network();
         let held = place.previous.lock().clone();
         let schedule = self.schedule_of(feed, &network).ok().flatten();
         if let Some(((message, schedule), looked)) = held.zip(schedule).zip(looked) {
             let (timetable, now) = (&*schedule.timetable, network.now().seconds());
-            place.judge_age(Again { message: &message, timetable, now, looked }, at);
+            place.judge_age(Again { message: &message, timetable, now, scope, looked }, at);
         }
     }
 }
@@ -120,7 +126,7 @@ mod tests {
     };
     use lineside_sync::SimulatedClock;
 
-    use super::super::{Asked, Found, Schedule, Scope};
+    use super::super::{Asked, Found, Schedule};
     use super::*;
     use crate::config::Validation;
     use crate::patience::{Stopwatch, pause};
@@ -166,7 +172,8 @@ mod tests {
         };
         assert_eq!(codes(), ["E026 1"]);
         let judge = |now, looked, at| {
-            let asked = Again { message: &message, timetable: &timetable, now, looked };
+            let scope = Scope::default();
+            let asked = Again { message: &message, timetable: &timetable, now, scope, looked };
             place.judge_age(asked, UnixMillis(at));
         };
         judge(MADE + 60, UnixMillis(0), 60_000);
@@ -264,7 +271,7 @@ mod tests {
         let (place, at) = (Place::default(), UnixMillis(1_000_000));
         let (status, later) = (said(&[("same", 9)]), at + AGAIN_AFTER);
         assert!(!place.is_the_same_for_long(&status, later), "nothing was looked at");
-        place.look.lock().judged = Some(Judged::at(at, &said(&[("same", 8)])));
+        place.look.lock().judged = Some(Judged::at(at, &said(&[("same", 8)]), Scope::default()));
         assert!(!place.is_the_same_for_long(&status, later - Duration::from_millis(1)));
         assert!(place.is_the_same_for_long(&status, later));
         assert!(place.is_the_same_for_long(&status, at - AGAIN_AFTER), "the clock was set back");

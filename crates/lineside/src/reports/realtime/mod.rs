@@ -262,7 +262,7 @@ impl Messages {
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
         place.hold(Some(message).filter(|_| body.len() <= HELD_BYTES_MAX), feed, received);
-        place.look.lock().judged = Some(Judged::at(at, &feed.status()));
+        place.look.lock().judged = Some(Judged::at(at, &feed.status(), scope));
     }
 
     /// Holds a message against the rules, and has earlier versions of the schedule read where it is not about the one in use.

@@ -16,6 +16,7 @@ use lineside_sync::UnixMillis;
 use lineside_validate::rules::gtfs_rt::Scope;
 use lineside_validate::rules::siri::validate_while;
 
+use super::again::Judged;
 use super::{Asked, Found, HELD_BYTES_MAX, Messages, Place, message_of};
 use crate::patience::Stopwatch;
 
@@ -173,6 +174,9 @@ impl Messages {
         let is_cut_short = self.take(&network, place, (asked, found), at, watch);
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
         place.hold(Some(message).filter(|_| size <= HELD_BYTES_MAX), feed, received);
+        // What was told once as it changed does not grow old by that.
+        let judged = scope.is_said_anew.then(|| Judged::at(at, &feed.status(), scope));
+        place.look.lock().judged = judged;
     }
 }
 

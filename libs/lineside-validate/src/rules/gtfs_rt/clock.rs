@@ -8,7 +8,7 @@ use crate::{Notices, rules::SystemError};
 /// The codes that a message without them gets as time goes on.
 pub const OF_AGE: &[&str] = &["W008", "stale_trip_update", "stale_vehicle"];
 
-/// Judges only how old a message and what is in it are by now. O(entities).
+/// Judges only how old a message and what is in it are by now, as far as that is to the point. O(entities).
 pub fn validate_age(subject: &Subject<'_>, notices: &mut Notices) -> Vec<SystemError> {
     let mut errors = Vec::new();
     let mut found = notices.sibling();
@@ -18,7 +18,7 @@ pub fn validate_age(subject: &Subject<'_>, notices: &mut Notices) -> Vec<SystemE
         note(rule, looked, &mut errors);
     }
     // They are found together with others.
-    found.retain(|kind| OF_AGE.contains(&kind.code));
+    found.retain(|kind| OF_AGE.contains(&kind.code) && subject.scope.has(kind.code));
     notices.merge(found);
     errors
 }
