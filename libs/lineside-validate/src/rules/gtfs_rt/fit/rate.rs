@@ -44,9 +44,14 @@ const BETTER_BY: f64 = 5.0;
 const NAMED_MIN: u64 = 5;
 
 impl MatchRate {
+    /// Whether so many are named that a part of them means something.
+    pub(super) fn is_enough(self) -> bool {
+        self.named >= NAMED_MIN
+    }
+
     /// Whether so few of a message's trips match that other versions of the schedule are asked.
     pub fn asks_for_versions(self) -> bool {
-        self.named >= NAMED_MIN && self.percent() < RATE_FINE
+        self.is_enough() && self.percent() < RATE_FINE
     }
 }
 
