@@ -28,7 +28,7 @@ impl Progress {
         self.stop.stop();
     }
 
-    pub(super) fn stopper(&self) -> &Stop {
+    pub(crate) fn stopper(&self) -> &Stop {
         &self.stop
     }
 

@@ -40,7 +40,7 @@ use counted::Counted;
 pub(crate) use counted::Progress;
 pub(crate) use fields::{grouped, table};
 pub(crate) use places::{Place, Point, outline_of};
-pub(crate) use reckoning::{memory_for, too_much};
+pub(crate) use reckoning::{memory_for, memory_until, too_much};
 pub(crate) use reread::Reread;
 pub(crate) use text::harmless;
 pub(crate) use unread::{UNREAD, UNREAD_FILE, unread_words};

@@ -1,9 +1,13 @@
 //! How much memory a look at a version takes, reckoned before it begins.
 
+use std::io::{self, Read};
+
 use lineside_formats::Error;
 use lineside_formats::gtfs::Limits;
-use lineside_validate::gtfs::{MEMORY_PER_BYTE_MAX, Source as _, ZipSource, memory_of};
+use lineside_validate::Stop;
+use lineside_validate::gtfs::{MEMORY_PER_BYTE_MAX, Source, ZipSource, memory_of};
 
+use super::STOPPED;
 use crate::config::size_text;
 
 /// What a look needs for each byte of anything but GTFS, such as XML.
@@ -17,6 +21,14 @@ const XML_RATIO: u64 = 20;
 /// # Errors
 /// If a file inflates far beyond its compressed size, or cannot be unpacked, of those that are counted.
 pub(crate) fn memory_for(bytes: &[u8], allowed: u64) -> Result<u64, Error> {
+    memory_until(bytes, allowed, &Stop::default())
+}
+
+/// The same, which ends with an error soon after it was stopped.
+///
+/// # Errors
+/// The same, and if it was stopped before all was counted.
+pub(crate) fn memory_until(bytes: &[u8], allowed: u64, stop: &Stop) -> Result<u64, Error> {
     let packed = bytes.len() as u64;
     let is_zip = bytes.starts_with(b"PK");
     let Ok(source) = ZipSource::new(bytes, &Limits::default()) else {
@@ -36,10 +48,48 @@ pub(crate) fn memory_for(bytes: &[u8], allowed: u64) -> Result<u64, Error> {
     }
     let mut sum: u64 = 0;
     for (source, (name, size)) in files() {
+        let source = Stopped { source, stop };
         let of_other = || size.saturating_mul(PER_OTHER_BYTE);
-        sum = sum.saturating_add(memory_of(source, &name, size)?.unwrap_or_else(of_other));
+        sum = sum.saturating_add(memory_of(&source, &name, size)?.unwrap_or_else(of_other));
     }
     Ok(sum)
+}
+
+/// A source that cannot be read on once the look is stopped.
+struct Stopped<'a> {
+    source: &'a ZipSource<'a>,
+    stop: &'a Stop,
+}
+
+impl Source for Stopped<'_> {
+    fn list(&self) -> Vec<(String, u64)> {
+        self.source.list()
+    }
+
+    fn has_nested(&self) -> bool {
+        self.source.has_nested()
+    }
+
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+        self.source.read(name, &mut |reader| match reader {
+            Some(reader) => read(Some(&mut Stopping { reader, stop: self.stop })),
+            None => read(None),
+        })
+    }
+}
+
+struct Stopping<'a> {
+    reader: &'a mut dyn Read,
+    stop: &'a Stop,
+}
+
+impl Read for Stopping<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stop.is_stopped() {
+            true => Err(io::Error::other(STOPPED)),
+            false => self.reader.read(buffer),
+        }
+    }
 }
 
 /// That it would take so much where only so much may be taken; nothing if it may. The second text says who allows that.
@@ -78,6 +128,17 @@ mod tests {
         let bytes = zip(&[("levels.txt", &levels), ("about.pdf", &"x".repeat(779))]);
         assert_eq!(memory_for(&bytes, 90_000).unwrap(), 90_000);
         assert_eq!(memory_for(&bytes, 89_999).unwrap(), 221 + 52 * 104 + 2 * 779);
+    }
+
+    #[test]
+    fn counting_ends_once_it_is_stopped() {
+        let levels = format!("level_id,level_index\n{}", "1,2\n".repeat(50));
+        let (bytes, stop) = (zip(&[("levels.txt", &levels)]), Stop::default());
+        assert_eq!(memory_until(&bytes, 0, &stop).unwrap(), memory_for(&bytes, 0).unwrap());
+        stop.stop();
+        let stopped = memory_until(&bytes, 0, &stop).unwrap_err();
+        assert!(stopped.to_string().contains(STOPPED), "{stopped}");
+        assert!(memory_until(&bytes, u64::MAX, &stop).is_ok(), "nothing was to be counted");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::Version;
 use super::report::{Fault, Finding, Outcome, Report, Subject};
 use crate::app::App;
-use crate::check::{self, Checked, Plan, Progress, memory_for, too_much};
+use crate::check::{self, Checked, Plan, Progress, memory_until, too_much};
 use crate::config::{Validation, duration_text};
 use crate::http::rfc3339;
 use crate::patience::{Stopwatch, within};
@@ -149,7 +149,7 @@ impl Task {
         let version = self.body.version();
         let subject = Subject::Dataset { version, tag: self.tag, refused: self.refused };
         let mut report = Report::empty(self.feed, subject, self.at);
-        match memory_for(bytes, self.memory) {
+        match memory_until(bytes, self.memory, progress.stopper()) {
             Ok(needed) => {
                 if let Some(words) = too_much(needed, self.memory, "validation.memory") {
                     report.outcome = Outcome::Unfinished { words };

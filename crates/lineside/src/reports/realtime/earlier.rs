@@ -17,7 +17,7 @@ use lineside_validate::gtfs::{File, ZipSource};
 use lineside_validate::rules::gtfs_rt::TripIds;
 use lineside_validate::{Context, Stop};
 
-use crate::check::memory_for;
+use crate::check::memory_until;
 
 /// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
 pub(super) const EARLIER_MAX: usize = 2;
@@ -76,19 +76,28 @@ impl Kept {
             return Err(is_too_much());
         }
         let bytes = std::fs::read(&self.file).map_err(|error| error.to_string())?;
-        if memory_for(&bytes, memory).map_err(|error| error.to_string())? > memory {
+        let needed = match memory_until(&bytes, memory, stop) {
+            Err(_) if stop.is_stopped() => return Err(stopped()),
+            needed => needed.map_err(|error| error.to_string())?,
+        };
+        if needed > memory {
             return Err(is_too_much());
         }
         let trips = catch_unwind(AssertUnwindSafe(|| trips_of(bytes, stop)));
         let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
         let trips = match trips {
             Ok(Some(trips)) => trips,
-            _ if stop.is_stopped() => return Err("it took too long, or nobody waits".to_owned()),
+            _ if stop.is_stopped() => return Err(stopped()),
             Ok(None) => TripIds::default(),
             Err(error) => return Err(error.to_string()),
         };
         Ok((Arc::clone(&self.name), Arc::new(trips)))
     }
+}
+
+/// That reading was stopped.
+fn stopped() -> String {
+    "it took too long, or nobody waits".to_owned()
 }
 
 /// The trips of a schedule, in GTFS or as GTFS would have them; nothing if it was stopped.

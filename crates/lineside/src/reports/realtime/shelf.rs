@@ -20,7 +20,7 @@ use smol_str::SmolStr;
 
 use super::SAMPLES;
 use super::earlier::{EARLIER_MAX, Earlier, kept, read};
-use crate::check::{memory_for, too_much};
+use crate::check::{memory_until, too_much};
 use crate::config::{Validation, duration_text};
 use crate::patience::stopped_after;
 
@@ -273,8 +273,9 @@ fn unreadable(error: &Error) -> Arc<str> {
 /// Takes seconds for a large one; nothing if it was stopped.
 fn prepare(zip: &Zip, memory: u64, stop: &Stop) -> Option<Result<Prepared, Arc<str>>> {
     let Zip { bytes, original } = zip;
-    let needed = match memory_for(bytes, memory) {
+    let needed = match memory_until(bytes, memory, stop) {
         Ok(needed) => needed,
+        Err(_) if stop.is_stopped() => return None,
         Err(error) => return Some(Err(unreadable(&error))),
     };
     if let Some(words) = too_much(needed, memory, "validation.memory") {
