@@ -10,6 +10,8 @@ pub struct Problem {
     /// Line in the file, counted from 1 with the header; the first line of the row where quotes
     /// span several.
     pub line: Option<u64>,
+    /// What its producer calls the record that it is in, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
+    pub id: Option<Box<str>>,
     /// The column or field.
     pub field: Option<Box<str>>,
     /// What stands there, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
@@ -33,6 +35,7 @@ impl Problem {
         Problem {
             file: file.into(),
             line: None,
+            id: None,
             field: None,
             value: None,
             code,
@@ -44,6 +47,13 @@ impl Problem {
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Problem {
         self.line = Some(line);
+        self
+    }
+
+    /// The same problem, in the record with that id, cut to [`Problem::VALUE_CHARS_MAX`] characters.
+    #[must_use]
+    pub fn in_record(mut self, id: &str) -> Problem {
+        self.id = Some(shortened(id));
         self
     }
 
@@ -82,6 +92,9 @@ impl fmt::Display for Problem {
             write!(f, ", {field}")?;
         }
         write!(f, ": {}", self.detail)?;
+        if let Some(id) = &self.id {
+            write!(f, " ({id})")?;
+        }
         match &self.value {
             Some(value) => write!(f, ": {value:?}"),
             None => Ok(()),
@@ -212,6 +225,8 @@ mod tests {
             Problem::new("trips.txt", "missing_required_file", "is missing").to_string(),
             "trips.txt: is missing"
         );
+        let problem = Problem::new("Line", "invalid_integer", "no whole number").in_record("L 1");
+        assert_eq!(problem.with_value("x").to_string(), "Line: no whole number (L 1): \"x\"");
     }
 
     #[test]

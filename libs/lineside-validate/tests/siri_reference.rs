@@ -19,7 +19,6 @@ const EXPECTED: &[(&str, &str, u64)] = &[
     ("entur-profile", "aimed_times_run_backwards", 7),
     ("entur-profile", "call_order_not_rising", 1),
     ("entur-profile", "expected_times_run_backwards", 8),
-    ("entur-profile", "missing_element", 5),
     ("entur-profile", "no_delivery", 3),
     ("entur-profile", "situation_without_text", 9),
     ("entur-profile", "time_in_future", 6),

@@ -288,6 +288,7 @@ fn sample(problem: &Problem, format: Format) -> Map<String, Value> {
     let fields = [
         ("filename", Some(json!(problem.file))),
         (line, problem.line.map(|line| json!(line))),
+        ("id", problem.id.as_ref().map(|id| json!(id))),
         ("fieldName", problem.field.as_ref().map(|field| json!(field))),
         ("fieldValue", problem.value.as_ref().map(|value| json!(value))),
         ("message", Some(json!(problem.detail))),

@@ -55,6 +55,7 @@ fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup 
 fn problem_line(problem: &Problem) -> Markup {
     html! {
         @if let Some(line) = problem.line { span.problem-line.numeric { "line " (line) } }
+        @if let Some(id) = &problem.id { code { (id) } " " }
         @if let Some(field) = &problem.field { code { (field) } " " }
         (problem.detail)
         @if let Some(value) = &problem.value { ": " q { (value) } }

@@ -152,6 +152,7 @@ impl Record for Fault {
 records! {
     /// What the deliveries of all services begin with.
     pub struct DeliveryHead {
+        ?unread,
         /// The version of SIRI, and of the profile.
         version: Option<SmolStr> = "version" | "Version",
         /// When it was made.
@@ -226,6 +227,7 @@ records! {
 
     /// News of any services, as an answer or to a subscriber.
     pub struct ServiceDelivery: payload {
+        ?unread,
         /// When it was made.
         response_timestamp: Option<Time> = "ResponseTimestamp",
         /// Who made it.

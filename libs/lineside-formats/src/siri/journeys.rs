@@ -79,6 +79,7 @@ records! {
     /// schema's of estimated calls, and recorded ones are written in their own; a monitored call has what was seen before
     /// what is expected, so one that has both is not written as the schema has it.
     pub struct Call: call {
+        ?unread,
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
         /// The how manieth visit of this journey to this stop, from 1.
@@ -174,6 +175,7 @@ records! {
     /// A journey of an estimated timetable (`EstimatedVehicleJourney`), or of a vehicle or stop that is monitored
     /// (`MonitoredVehicleJourney`).
     pub struct VehicleJourney: journey {
+        ?unread,
         /// When it was recorded.
         recorded_at_time: Option<Time> = "RecordedAtTime",
         /// The line.
@@ -310,6 +312,7 @@ records! {
 
     /// What one vehicle does.
     pub struct VehicleActivity: named {
+        ?unread,
         /// When it was recorded.
         recorded_at_time: Option<Time> = "RecordedAtTime",
         /// The name of this piece of news.
@@ -346,6 +349,7 @@ records! {
 
     /// One call at a stop that is monitored.
     pub struct MonitoredStopVisit: named {
+        ?unread,
         /// When it was recorded.
         recorded_at_time: Option<Time> = "RecordedAtTime",
         /// The name of this piece of news.
@@ -471,21 +475,13 @@ impl Named for MonitoredStopVisit {
     }
 }
 
-/// What a cancellation needs: the name of the news, or of the journey.
-fn missing_ref(
-    item_ref: Option<&SmolStr>,
-    journey: Option<&FramedVehicleJourneyRef>,
-) -> Option<&'static str> {
-    (item_ref.is_none() && journey.is_none()).then_some("ItemRef")
-}
-
 impl Named for VehicleActivityCancellation {
     fn id(&self) -> Option<&str> {
         self.item_ref.as_ref().or(self.vehicle_monitoring_ref.as_ref()).map(SmolStr::as_str)
     }
 
     fn missing(&self) -> Option<&'static str> {
-        missing_ref(self.item_ref.as_ref(), self.vehicle_journey_ref.as_ref())
+        (self.item_ref.is_none() && self.vehicle_journey_ref.is_none()).then_some("ItemRef")
     }
 }
 
@@ -495,6 +491,6 @@ impl Named for MonitoredStopVisitCancellation {
     }
 
     fn missing(&self) -> Option<&'static str> {
-        missing_ref(self.item_ref.as_ref(), self.vehicle_journey_ref.as_ref())
+        (self.item_ref.is_none() && self.vehicle_journey_ref.is_none()).then_some("ItemRef")
     }
 }

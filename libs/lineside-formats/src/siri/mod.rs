@@ -25,6 +25,7 @@ mod soap;
 mod situations;
 mod source;
 mod time;
+mod unread;
 mod values;
 mod walk;
 
@@ -41,6 +42,7 @@ pub use requests::*;
 pub use situations::*;
 pub use soap::{Exchange, encode_soap, is_enveloped, operation};
 pub use time::{Seconds, Time};
+pub use unread::Unread;
 pub use values::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Severity,
     Text,

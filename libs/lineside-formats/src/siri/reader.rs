@@ -1,7 +1,5 @@
 //! Reads records from a source: follows the path, counts, and keeps what is wrong until the record's id is known.
 
-use std::borrow::Cow;
-
 use jiff::tz::TimeZone;
 use smol_str::SmolStr;
 
@@ -10,6 +8,7 @@ use super::{
     passed_over::PassedOver,
     record::{Named, Record},
     source::Source,
+    unread::Unread,
     values::{Fault, Leaf},
 };
 use crate::{Error, ErrorKind, Losses, Problem, Problems};
@@ -59,6 +58,8 @@ pub(super) struct Reader<'a, S: Source<'a>> {
     /// Where the path of the record that problems are told of begins.
     named_depth: usize,
     pending: Vec<Pending>,
+    /// What cannot be read of the records that are open, and none of them keeps yet.
+    unread: Unread,
     n_named: u64,
     record_bytes: usize,
 }
@@ -81,6 +82,7 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
             path: Vec::new(),
             named_depth: 0,
             pending: Vec::new(),
+            unread: Unread::default(),
             n_named: 0,
             record_bytes: 0,
         }
@@ -119,6 +121,7 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     pub(super) fn leaf_of<T: Leaf>(&mut self, name: &'static str, text: &str) -> Option<T> {
         if text.len() > self.limits.text_bytes {
             self.report(name, TOO_LONG, Some(text));
+            self.cannot_read(name);
             return None;
         }
         let text = text.trim_ascii();
@@ -128,8 +131,25 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         let (value, fault) = T::parse(text, self.zone);
         if let Some(fault) = fault {
             self.report(name, *fault, Some(text));
+            if value.is_none() {
+                self.cannot_read(name);
+            }
         }
         value
+    }
+
+    /// Notes that an element of the record that was opened last is there and has no value.
+    #[cold]
+    fn cannot_read(&mut self, name: &'static str) {
+        self.unread.add(self.path.last().copied().unwrap_or_default(), name);
+    }
+
+    /// Has a record keep what could not be read of it, if it does.
+    #[cold]
+    fn keep_unread<T: Record>(&mut self, record: &mut T) -> Result<(), Error> {
+        let Some(kept) = record.unread_mut() else { return Ok(()) };
+        kept.take(&mut self.unread, self.path.last().copied().unwrap_or_default());
+        self.count_bytes(Unread::BYTES)
     }
 
     /// Reads what is in the open element into a record.
@@ -161,6 +181,9 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     fn read_children<T: Record>(&mut self, record: &mut T) -> Result<(), Error> {
         while let Some(name) = self.source.next_child()? {
             if record.read_child(name, self)? {
+                if !self.unread.is_empty() {
+                    self.keep_unread(record)?;
+                }
                 continue;
             }
             if T::IS_PAYLOAD && ENVELOPES.contains(&name) {
@@ -216,7 +239,10 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         let outside = std::mem::replace(&mut self.named_depth, self.path.len() + 1);
         self.read_record(name, record)?;
         self.named_depth = outside;
-        if let Some(field) = record.missing() {
+        let missing = record.missing();
+        // What is there and cannot be read is told as such.
+        let is_there = |field: &str| self.pending.iter().any(|it| *it.path == *field);
+        if let Some(field) = missing.filter(|field| !is_there(field)) {
             self.pending.push(Pending { path: field.into(), fault: MISSING, value: None });
         }
         if !self.pending.is_empty() {
@@ -279,16 +305,14 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         for Pending { path, fault, value } in self.pending.drain(..) {
             let number = self.n_named;
             self.problems.push_with(kind, fault.code, || {
-                let detail: Cow<'_, str> = match id {
-                    Some(id) => format!("{} ({})", fault.detail, quoted(id)).into(),
-                    None => fault.detail.into(),
-                };
-                let problem =
-                    Problem::new(kind, fault.code, detail).at_line(number).in_field(&path);
-                match value {
-                    Some(value) => problem.with_value(&value),
-                    None => problem,
+                let mut problem = Problem::new(kind, fault.code, fault.detail);
+                if let Some(id) = id {
+                    problem = problem.in_record(id);
                 }
+                if let Some(value) = value {
+                    problem = problem.with_value(&value);
+                }
+                problem.at_line(number).in_field(&path)
             });
         }
     }
@@ -303,12 +327,8 @@ fn join(path: &[&str], field: &str) -> Box<str> {
     joined.into()
 }
 
-/// Characters of a value or an id that a problem holds on to.
+/// Characters of a value that a problem holds on to.
 const QUOTED_CHARS: usize = Problem::VALUE_CHARS_MAX;
-
-fn quoted(id: &str) -> String {
-    id.chars().take(QUOTED_CHARS).collect()
-}
 
 const TOO_LONG: Fault =
     Fault { code: "text_too_long", detail: "is longer than is taken, so it is left out" };

@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 
 use super::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Seconds,
-    Severity, Text, Time, reader::Reader, sink::Sink, source::Source, values::Leaf,
+    Severity, Text, Time, Unread, reader::Reader, sink::Sink, source::Source, values::Leaf,
 };
 use crate::Error;
 
@@ -19,6 +19,11 @@ pub(super) trait Record: Default {
 
     /// Where the version goes that an attribute names.
     fn version_mut(&mut self) -> Option<&mut Option<SmolStr>> {
+        None
+    }
+
+    /// Where it is kept what of it is there and cannot be read; `None` where that is for what it stands in to keep.
+    fn unread_mut(&mut self) -> Option<&mut Unread> {
         None
     }
 
@@ -319,12 +324,14 @@ macro_rules! elements {
 /// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` where a list
 /// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
 /// version), `answer` (it is both), `versioned`, `named`, `journey` (it is named, and has another order where it is
-/// monitored) or `call` (it has another order where it is recorded); `..head: Type` takes what the table does not name.
+/// monitored) or `call` (it has another order where it is recorded); `..head: Type` takes what the table does not name;
+/// `?unread` keeps what cannot be read.
 macro_rules! records {
     ($(
         $(#[$about:meta])*
         pub struct $Name:ident $(: $kind:ident)? {
             $(..$base:ident: $Base:ty,)?
+            $(?$unread:ident,)?
             $($(#[$meaning:meta])* $field:ident: $Type:ty = $name:literal $(| $alias:literal)* $(> $inner:literal)?,)*
         }
     )+) => { $(
@@ -335,11 +342,23 @@ macro_rules! records {
                 /// What every such record begins with.
                 pub $base: $Base,
             )?
+            $(
+                /// What is there and cannot be read, down to records that keep it themselves.
+                pub $unread: $crate::siri::Unread,
+            )?
             $($(#[$meaning])* pub $field: $Type,)*
         }
 
         impl $crate::siri::record::Record for $Name {
             $(records!(@properties $kind);)?
+
+            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::Unread> {
+                $crate::siri::record::Record::unread_mut(&mut self.$base)
+            })?
+
+            $(fn unread_mut(&mut self) -> Option<&mut $crate::siri::Unread> {
+                Some(&mut self.$unread)
+            })?
 
             fn read_child<'a, S: $crate::siri::source::Source<'a>>(
                 &mut self,
@@ -366,6 +385,7 @@ macro_rules! records {
             #[cfg(test)]
             fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
                 $Name {
+                    $($unread: Default::default(),)?
                     $($base: <$Base as $crate::siri::record::Record>::random(rng, fill),)?
                     $($field: if rng.u8(..100) < fill {
                         $crate::siri::record::Element::random(rng, fill)

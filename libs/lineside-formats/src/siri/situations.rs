@@ -349,6 +349,7 @@ records! {
 
     /// A situation that concerns public transport.
     pub struct PtSituationElement: named {
+        ?unread,
         /// When it was made.
         creation_time: Option<Time> = "CreationTime",
         /// Its country.

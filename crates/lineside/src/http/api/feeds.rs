@@ -149,6 +149,8 @@ struct ProblemCount {
 struct ProblemSample {
     file: String,
     line: Option<u64>,
+    /// What its producer calls the record that it is in.
+    id: Option<String>,
     field: Option<String>,
     value: Option<String>,
     code: &'static str,
@@ -348,6 +350,7 @@ fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     let samples = problems.kept().iter().map(|problem| ProblemSample {
         file: problem.file.to_string(),
         line: problem.line,
+        id: problem.id.as_deref().map(str::to_owned),
         field: problem.field.as_deref().map(str::to_owned),
         value: problem.value.as_deref().map(str::to_owned),
         code: problem.code,

@@ -46,7 +46,8 @@ pub(super) fn look(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&st
     let mut before = Before::default();
     for (at, call) in all.enumerate() {
         let place = Place { id, at, call };
-        if is_estimated && call.stop_point_ref.is_none() {
+        let has_stop = call.stop_point_ref.is_some() || call.unread.has("StopPointRef");
+        if is_estimated && !has_stop {
             look.say(&kinds::MISSING, id, |sample| {
                 sample.put("element", "StopPointRef").put("call", at + 1);
             });
@@ -60,8 +61,9 @@ pub(super) fn look(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&st
             }
             continue;
         }
-        if is_estimated {
-            are_there(look, &place, journey.extra_journey == Some(true));
+        if is_estimated && !journey.unread.has("Cancellation") {
+            let is_extra = journey.extra_journey == Some(true);
+            are_there(look, &place, is_extra || journey.unread.has("ExtraJourney"));
         }
         within(look, &place);
         along(look, &place, &mut before);
@@ -83,14 +85,23 @@ fn order(look: &mut Look<'_>, place: &Place<'_>, before: &mut Before) {
 /// Times are told; aimed ones by the timetable, which has neither extra journeys nor extra calls.
 fn are_there(look: &mut Look<'_>, place: &Place<'_>, is_extra: bool) {
     let call = place.call;
-    let is_aimed = call.aimed_arrival_time.or(call.aimed_departure_time).is_some();
-    let expected = [
-        call.expected_arrival_time,
-        call.expected_departure_time,
-        call.actual_arrival_time,
-        call.actual_departure_time,
-    ];
-    let is_expected = expected.iter().any(Option::is_some);
+    // Nobody knows what cannot be read.
+    let unread = |element: &str| call.unread.has(element);
+    if unread("Cancellation") {
+        return;
+    }
+    let is_aimed = call.aimed_arrival_time.or(call.aimed_departure_time).is_some()
+        || unread("AimedArrivalTime")
+        || unread("AimedDepartureTime");
+    let is_expected = [
+        (call.expected_arrival_time, "ExpectedArrivalTime"),
+        (call.expected_departure_time, "ExpectedDepartureTime"),
+        (call.actual_arrival_time, "ActualArrivalTime"),
+        (call.actual_departure_time, "ActualDepartureTime"),
+    ]
+    .iter()
+    .any(|(time, element)| time.is_some() || unread(element));
+    let is_extra = is_extra || unread("ExtraCall");
     if !is_aimed && !is_expected {
         place.say(look, &kinds::NO_TIMES, |_| {});
     } else if !is_aimed && !is_extra && call.extra_call != Some(true) {

@@ -16,21 +16,37 @@ pub(super) fn estimated(look: &mut Look<'_>, delivery: &EstimatedTimetableDelive
     }
 }
 
+/// Elements that name a journey.
+const NAMES: [&str; 3] = [
+    "FramedVehicleJourneyRef/DatedVehicleJourneyRef",
+    "DatedVehicleJourneyRef",
+    "EstimatedVehicleJourneyCode",
+];
+
+/// The day on which a journey has its name.
+const DAY: &str = "FramedVehicleJourneyRef/DataFrameRef";
+
+/// Elements that tell journeys of one name apart.
+const WHICH: [&str; 4] = ["LineRef", DAY, "HeadwayService", "OriginAimedDepartureTime"];
+
 fn estimated_journey(look: &mut Look<'_>, journey: &VehicleJourney) {
     let id = journey.journey_ref().map(|id| id.as_str());
     let code = journey.estimated_vehicle_journey_code.as_ref();
-    look.ask(id.is_some(), journey.line_ref.as_deref(), "FramedVehicleJourneyRef");
+    let is_named = id.is_some() || NAMES.iter().any(|name| journey.unread.has(name));
+    look.ask(is_named, &journey.unread, journey.line_ref.as_deref(), "FramedVehicleJourneyRef");
     framed(look, journey, id);
     look.not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
     // A name without a day comes again the next day.
-    let is_named = journey.framed_vehicle_journey_ref.is_some() || code.is_some();
-    if let Some(name) = whole_name(journey).filter(|_| is_named)
+    let has_day = journey.framed_vehicle_journey_ref.is_some() || code.is_some();
+    let is_told_apart = !WHICH.iter().any(|name| journey.unread.has(name));
+    if let Some(name) = whole_name(journey).filter(|_| has_day && is_told_apart)
         && !look.is_first(name)
     {
         look.say(&kinds::DUPLICATE_JOURNEY, id, |_| {});
     }
     let has_calls = !journey.recorded_calls.is_empty() || !journey.estimated_calls.is_empty();
     match (has_calls, journey.extra_journey == Some(true)) {
+        _ if ["ExtraJourney", "Cancellation"].iter().any(|name| journey.unread.has(name)) => {}
         (false, true) => look.say(&kinds::NO_DATA, id, |_| {}),
         (false, false) if journey.cancellation != Some(true) => {
             look.say(&kinds::NO_CALLS, id, |_| {});
@@ -55,8 +71,11 @@ fn framed(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&str>) {
     if let Some(FramedVehicleJourneyRef { data_frame_ref, dated_vehicle_journey_ref }) =
         &journey.framed_vehicle_journey_ref
     {
-        look.ask(data_frame_ref.is_some(), id, "DataFrameRef");
-        look.ask(dated_vehicle_journey_ref.is_some(), id, "DatedVehicleJourneyRef");
+        let unread = &journey.unread;
+        let has_day = data_frame_ref.is_some() || unread.has(DAY);
+        look.ask(has_day, unread, id, "DataFrameRef");
+        let has_name = dated_vehicle_journey_ref.is_some() || unread.has(NAMES[0]);
+        look.ask(has_name, unread, id, "DatedVehicleJourneyRef");
     }
 }
 
@@ -70,8 +89,8 @@ fn vehicle(look: &mut Look<'_>, activity: &VehicleActivity) {
     let Some(journey) = activity.monitored_vehicle_journey.as_deref() else { return };
     let vehicle = journey.vehicle_ref.as_deref();
     let id = vehicle.or_else(|| journey.journey_ref().map(|id| id.as_str()));
-    look.ask(activity.recorded_at_time.is_some(), id, "RecordedAtTime");
-    look.ask(activity.valid_until_time.is_some(), id, "ValidUntilTime");
+    look.ask(activity.recorded_at_time.is_some(), &activity.unread, id, "RecordedAtTime");
+    look.ask(activity.valid_until_time.is_some(), &activity.unread, id, "ValidUntilTime");
     look.not_in_future(activity.recorded_at_time, id, "RecordedAtTime");
     look.not_expired(activity.valid_until_time, id, "ValidUntilTime");
     framed(look, journey, id);
@@ -80,16 +99,19 @@ fn vehicle(look: &mut Look<'_>, activity: &VehicleActivity) {
         Some(vehicle) => {
             let operator = journey.operator_ref.as_deref().unwrap_or_default();
             let line = journey.line_ref.as_deref().unwrap_or_default();
-            if !look.is_first(format!("{operator}\n{line}\n{vehicle}")) {
+            let is_told_apart =
+                !["OperatorRef", "LineRef"].iter().any(|name| journey.unread.has(name));
+            if is_told_apart && !look.is_first(format!("{operator}\n{line}\n{vehicle}")) {
                 look.say(&kinds::DUPLICATE_VEHICLE, id, |_| {});
             }
         }
+        None if journey.unread.has("VehicleRef") => {}
         None => look.say(&kinds::NO_VEHICLE, id, |_| {}),
     }
     match &journey.vehicle_location {
         Some(location) => look.location(location, id),
         // One that does not report is nowhere.
-        None if journey.monitored == Some(false) => {}
+        None if journey.monitored == Some(false) || journey.unread.has("Monitored") => {}
         None => look.say(&kinds::NO_LOCATION, id, |_| {}),
     }
     if let Some(bearing) = journey.bearing.filter(|bearing| !(0.0..=360.0).contains(bearing)) {
@@ -108,7 +130,7 @@ fn visit(look: &mut Look<'_>, visit: &MonitoredStopVisit) {
     let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { return };
     let id = visit.item_identifier.as_ref().or_else(|| journey.journey_ref());
     let id = id.map(|id| id.as_str());
-    look.ask(visit.recorded_at_time.is_some(), id, "RecordedAtTime");
+    look.ask(visit.recorded_at_time.is_some(), &visit.unread, id, "RecordedAtTime");
     look.not_in_future(visit.recorded_at_time, id, "RecordedAtTime");
     look.not_expired(visit.valid_until_time, id, "ValidUntilTime");
     framed(look, journey, id);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use lineside_formats::siri::{Location, Time};
+use lineside_formats::siri::{Location, Time, Unread};
 
 use super::kinds;
 use crate::{
@@ -57,11 +57,16 @@ impl<'a> Look<'a> {
         });
     }
 
-    /// Says that an element is missing unless it is there.
-    pub(super) fn ask(&mut self, is_there: bool, id: Option<&str>, element: &str) {
-        if !is_there {
-            self.say(&kinds::MISSING, id, |sample| _ = sample.put("element", element));
+    /// Says that an element is missing unless it is there. What cannot be read of it is `unread`: that is told as such.
+    pub(super) fn ask(&mut self, is_there: bool, unread: &Unread, id: Option<&str>, element: &str) {
+        if !is_there && !unread.has(element) {
+            self.missing(id, element);
         }
+    }
+
+    /// Says that an element is missing.
+    pub(super) fn missing(&mut self, id: Option<&str>, element: &str) {
+        self.say(&kinds::MISSING, id, |sample| _ = sample.put("element", element));
     }
 
     /// Whether a name comes for the first time in this delivery.

@@ -1,7 +1,7 @@
 //! The rules over SIRI messages of 2.0 and 2.1: estimated timetables, vehicle monitoring, stop monitoring and situation
 //! exchange, with one page for each kind of notice.
 //!
-//! What a message cannot be read for, its decoder tells. The rules look at what was read: what the schema asks for and
+//! What a message cannot be read for, its decoder tells, and no rule takes that for missing. The rules look at what was read: what the schema asks for and
 //! the decoder can do without, what cannot be in a world in which time goes on, and what helps nobody. The clock is the
 //! message's own: a recorded message is judged as on the day on which it was sent.
 
@@ -82,7 +82,8 @@ fn begin<'a>(
 ) -> Look<'a> {
     let made = head.response_timestamp.or(delivery.response_timestamp);
     let mut look = Look::new(name, made, patience, out);
-    look.ask(made.is_some(), None, "ResponseTimestamp");
+    let is_there = made.is_some() || head.unread.has("ResponseTimestamp");
+    look.ask(is_there, &delivery.unread, None, "ResponseTimestamp");
     look.not_expired(head.valid_until, None, "ValidUntil");
     look
 }

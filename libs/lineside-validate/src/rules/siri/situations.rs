@@ -17,27 +17,40 @@ pub(super) fn look(look: &mut Look<'_>, delivery: &SituationExchangeDelivery) {
 
 fn one(look: &mut Look<'_>, situation: &PtSituationElement) {
     let id = situation.situation_number.as_deref();
-    look.ask(situation.creation_time.is_some(), id, "CreationTime");
-    look.ask(!situation.validity_periods.is_empty(), id, "ValidityPeriod");
-    look.ask(situation.source.is_some(), id, "Source");
+    let unread = &situation.unread;
+    look.ask(situation.creation_time.is_some(), unread, id, "CreationTime");
+    look.ask(!situation.validity_periods.is_empty(), unread, id, "ValidityPeriod");
+    look.ask(situation.source.is_some(), unread, id, "Source");
     look.not_in_future(situation.creation_time, id, "CreationTime");
     if let Some(number) = id {
         let of = |text: &Option<_>| text.as_deref().map(str::to_owned).unwrap_or_default();
         let (whose, version) = (of(&situation.participant_ref), of(&situation.version));
-        if !look.is_first(format!("{number}\n{whose}\n{version}")) {
+        let is_told_apart = !unread.has("ParticipantRef") && !unread.has("Version");
+        if is_told_apart && !look.is_first(format!("{number}\n{whose}\n{version}")) {
             look.say(&kinds::DUPLICATE_SITUATION, id, |_| {});
         }
     }
+    let mut n_unread = unread.count("ValidityPeriod/StartTime");
     for period in &situation.validity_periods {
-        look.ask(period.start_time.is_some(), id, "ValidityPeriod/StartTime");
+        match (period.start_time, n_unread) {
+            (Some(_), _) => {}
+            (None, 0) => look.missing(id, "ValidityPeriod/StartTime"),
+            (None, _) => n_unread -= 1,
+        }
         order(look, period, id, "ValidityPeriod");
     }
     for period in &situation.publication_windows {
         order(look, period, id, "PublicationWindow");
     }
+    // Whether it is over, nobody knows then.
+    if unread.has("Progress") {
+        return;
+    }
     let is_over = matches!(situation.progress, Some(Progress::Closed));
     if is_over {
-        if situation.validity_periods.iter().any(|period| period.end_time.is_none()) {
+        let mut periods = situation.validity_periods.iter();
+        let has_unread = unread.has("ValidityPeriod/EndTime");
+        if !has_unread && periods.any(|period| period.end_time.is_none()) {
             look.say(&kinds::NEVER_ENDS, id, |_| {});
         }
         // What is over need say no more.
@@ -67,7 +80,8 @@ fn has_text(situation: &PtSituationElement) -> bool {
         let mut told = action.passenger_information_actions.iter();
         told.any(|information| !information.textual_contents.is_empty())
     });
-    !situation.summaries.is_empty() || !situation.descriptions.is_empty() || is_told
+    let has_unread = ["Summary", "Description"].iter().any(|name| situation.unread.has(name));
+    !situation.summaries.is_empty() || !situation.descriptions.is_empty() || is_told || has_unread
 }
 
 fn affects(situation: &PtSituationElement) -> bool {
