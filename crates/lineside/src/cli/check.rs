@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::settings::Settings;
-use super::{Failure, convert::ids_of, input, input::Reach, print, system};
+use super::system::{self, System};
+use super::{Failure, convert::ids_of, input, input::Reach, print};
 use crate::check::{
     Checked, Files, Further, NOT_REAL_TIME, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check,
     harmless, know,
@@ -252,23 +253,23 @@ fn ended(is_failed: bool, errors: &[SystemError]) -> Result<(), Failure> {
 /// What is looked at, and the other files of its system if it is one of GBFS.
 async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
     if let Ok(Location::Folder(folder)) = Location::parse(input) {
-        let files = system::of_folder(folder).await?;
-        if !files.is_empty() {
-            let unread = system::not_in_folder(&files);
-            return Ok((
-                Bytes::new(),
-                Files { read: files, unread, is_whole: true, ..Files::default() },
-            ));
+        let system = system::of_folder(folder).await?;
+        if !system.files.is_empty() {
+            return Ok((Bytes::new(), files_of(system)));
         }
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
-    let Some(system) = system::read(input, &body, reach).await? else {
+    let Some(mut system) = system::read(input, &body, reach).await? else {
         let name = system::name_in(input).filter(|name| gbfs::is_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
         return Ok((body, Files { read, ..Files::default() }));
     };
-    let mut read = vec![(DISCOVERY.to_owned(), body.clone())];
-    read.extend(system.files);
+    system.files.insert(0, (DISCOVERY.to_owned(), body.clone()));
+    Ok((body, files_of(system)))
+}
+
+/// All files of a system, as they are looked at.
+fn files_of(system: System) -> Files {
     let unread = system.unread.into_iter();
     let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
     let unread: Vec<(String, String)> = unread.collect();
@@ -278,7 +279,7 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
         Further { language, read, unread: its }
     };
     let others = system.others.into_iter().take(LANGUAGES_MAX - 1).map(further).collect();
-    Ok((body, Files { read, unread, others, is_whole: true, ..Files::default() }))
+    Files { read: system.files, unread, others, is_whole: true, ..Files::default() }
 }
 
 /// Whether what was given is a GBFS system, or one of its files.

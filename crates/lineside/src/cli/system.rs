@@ -1,6 +1,6 @@
 //! The files of a GBFS system, which its discovery file lists.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -21,7 +21,7 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most files.
 const FILES_MAX: usize = 200;
 
-/// The files of a system, without the discovery file.
+/// The files of a system; of one that is [read] from its discovery file without that.
 #[derive(Debug)]
 pub(super) struct System {
     /// The first language, as the discovery file has it.
@@ -53,84 +53,23 @@ pub(super) async fn read(
         return Ok(None);
     }
     let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
-    let mut taking = Taking {
+    let taking = Taking {
         input,
-        reach,
+        reach: Some(reach),
+        folder: folder_of(input),
+        beside: Beside::of(&discovery),
         left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
         n_files: 0,
-        fetched: HashMap::new(),
+        taken: HashMap::new(),
         unread: Vec::new(),
     };
-    let own = |language: Option<&str>| {
-        let entries = discovery.entries.iter();
-        let entries = entries.filter(move |entry| entry.language.as_deref() == language);
-        entries.filter(|entry| &*entry.name != DISCOVERY).collect::<Vec<_>>()
-    };
-    let languages = discovery.languages();
-    let language = languages.first().copied();
-    let files = taking.files(&own(language), None).await;
-    let mut others = Vec::new();
-    for other in languages.into_iter().skip(1) {
-        others.push((other.to_owned(), taking.files(&own(Some(other)), Some(other)).await));
-    }
-    let language = language.map(str::to_owned);
-    Ok(Some(System { language, files, others, unread: taking.unread }))
+    Ok(Some(taking.system(&discovery).await))
 }
 
-/// Files of a system as they are brought together, within bounds for all of them.
-struct Taking<'a> {
-    input: &'a str,
-    reach: Reach,
-    left: u64,
-    n_files: usize,
-    /// What came from an address that another language lists, too.
-    fetched: HashMap<Url, Bytes>,
-    unread: Vec<Unread>,
-}
-
-impl Taking<'_> {
-    /// Those of one language; `other` says which, unless it is the first. Beside a discovery file lie those of the first.
-    async fn files(&mut self, entries: &[&gbfs::Entry], other: Option<&str>) -> Vec<Named> {
-        let mut files = Vec::new();
-        for entry in entries {
-            match self.file(entry, other.is_none()).await {
-                Ok(body) => files.push((entry.name.to_string(), body)),
-                Err((why, reason)) => {
-                    let language = other.map(|other| format!("{other}/")).unwrap_or_default();
-                    let name = format!("{language}{}", entry.name);
-                    self.unread.push(Unread { name, why, reason });
-                }
-            }
-        }
-        files
-    }
-
-    async fn file(
-        &mut self,
-        entry: &gbfs::Entry,
-        is_first: bool,
-    ) -> Result<Bytes, (&'static str, Option<String>)> {
-        let location = place_of(self.input, entry, is_first).map_err(|why| (why, None))?;
-        let address = if let Location::Http(url) = &location { Some(url.clone()) } else { None };
-        if let Some(body) = address.as_ref().and_then(|address| self.fetched.get(address)) {
-            return Ok(body.clone());
-        }
-        if self.n_files >= FILES_MAX {
-            return Err(("there are more files than are read", None));
-        }
-        let reach = if is_elsewhere(self.input, &location) { Reach::Public } else { self.reach };
-        let body = fetch(location, self.left.min(FILE_BYTES_MAX), reach).await;
-        let body = body.map_err(|reason| ("it cannot be read where it is listed", Some(reason)))?;
-        self.left = self.left.saturating_sub(body.len() as u64);
-        self.n_files += 1;
-        self.fetched.extend(address.map(|address| (address, body.clone())));
-        Ok(body)
-    }
-}
-
-/// The files of a system that lie in a folder, by their names; none if it holds no system.
-pub(super) async fn of_folder(folder: PathBuf) -> Result<Vec<Named>, Failure> {
-    let mut files = Vec::new();
+/// A system that lies in a folder, with its discovery file if there is one; without files if the folder holds none. Where
+/// it lists files all languages are looked for in the folder, and nowhere else.
+pub(super) async fn of_folder(folder: PathBuf) -> Result<System, Failure> {
+    let mut plain = Vec::new();
     let mut left = REALTIME_BYTES_MAX;
     for path in json_files(&folder).unwrap_or_default() {
         let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
@@ -143,27 +82,214 @@ pub(super) async fn of_folder(folder: PathBuf) -> Result<Vec<Named>, Failure> {
             fetch(Location::File(path.clone()), left.min(FILE_BYTES_MAX), Reach::Anywhere).await;
         let body = read.map_err(unfinished)?;
         left = left.saturating_sub(body.len() as u64);
-        files.push((name, body));
+        plain.push((path, (name, body)));
     }
-    Ok(files)
+    let listing = plain.iter().find(|(_, (name, _))| name == DISCOVERY);
+    let listing = listing
+        .and_then(|(_, (_, body))| gbfs::decode(body, &gbfs::Limits::default()).ok())
+        .map(|(discovery, _)| discovery);
+    let Some(discovery) = listing else {
+        let files = plain.into_iter().map(|(_, file)| file).collect();
+        return Ok(System { language: None, files, others: Vec::new(), unread: Vec::new() });
+    };
+    let taken = plain.iter().map(|(path, (_, body))| (key_of(path), body.clone())).collect();
+    let taking = Taking {
+        input: "",
+        reach: None,
+        folder: Some(folder),
+        beside: Beside::of(&discovery),
+        left,
+        n_files: plain.len(),
+        taken,
+        unread: Vec::new(),
+    };
+    let mut system = taking.system(&discovery).await;
+    // What lies there and is not listed is looked at, too.
+    let is_listed = |name: &str| discovery.find(None, name).is_some() && name != DISCOVERY;
+    let unlisted = plain.into_iter().map(|(_, file)| file).filter(|(name, _)| !is_listed(name));
+    system.files.extend(unlisted);
+    Ok(system)
 }
 
-/// The files that the discovery file of a folder lists and that are not in the folder.
-pub(super) fn not_in_folder(files: &[Named]) -> Vec<(String, String)> {
-    let discovery = files.iter().find(|(name, _)| name == DISCOVERY);
-    let decoded = discovery.and_then(|(_, body)| gbfs::decode(body, &gbfs::Limits::default()).ok());
-    let entries = decoded.map(|(discovery, _)| discovery.entries).unwrap_or_default();
-    let is_there = |name: &str| files.iter().any(|(other, _)| other == name);
-    let listed: BTreeSet<&str> = entries.iter().map(|entry| &*entry.name).collect();
-    let missing = listed.into_iter().filter(|name| is_file(name) && !is_there(name));
-    let languages: BTreeSet<&str> =
-        entries.iter().filter_map(|entry| entry.language.as_deref()).collect();
-    let reason = if languages.len() > 1 {
-        "it is not in the folder, of which one language is looked at: name its gbfs.json for all"
-    } else {
-        "it is not in the folder"
-    };
-    missing.map(|name| (name.to_owned(), reason.to_owned())).collect()
+/// Files of a system as they are brought together, within bounds for all of them.
+struct Taking<'a> {
+    input: &'a str,
+    /// Which addresses are asked; none where only files are taken that lie beside the discovery file.
+    reach: Option<Reach>,
+    /// The folder that the discovery file lies in.
+    folder: Option<PathBuf>,
+    beside: Beside,
+    left: u64,
+    n_files: usize,
+    /// What came from a place that another language has, too.
+    taken: HashMap<String, Bytes>,
+    unread: Vec<Unread>,
+}
+
+/// Why a file was not to be had, and what came of the try if there was one.
+type Lack = (&'static str, Option<String>);
+
+impl Taking<'_> {
+    /// All languages, one after the other.
+    async fn system(mut self, discovery: &gbfs::Discovery) -> System {
+        let own = |language: Option<&str>| {
+            let entries = discovery.entries.iter();
+            let entries = entries.filter(move |entry| entry.language.as_deref() == language);
+            entries.filter(|entry| &*entry.name != DISCOVERY).collect::<Vec<_>>()
+        };
+        let languages = discovery.languages();
+        let language = languages.first().copied();
+        let files = self.files(&own(language), None).await;
+        let mut others = Vec::new();
+        for other in languages.into_iter().skip(1) {
+            others.push((other.to_owned(), self.files(&own(Some(other)), Some(other)).await));
+        }
+        let language = language.map(str::to_owned);
+        System { language, files, others, unread: self.unread }
+    }
+
+    /// Those of one language; `other` says which, unless it is the first.
+    async fn files(&mut self, entries: &[&gbfs::Entry], other: Option<&str>) -> Vec<Named> {
+        let mut files = Vec::new();
+        for entry in entries {
+            match self.file(entry).await {
+                Ok(body) => files.push((entry.name.to_string(), body)),
+                Err((why, reason)) => {
+                    let language = other.map(|other| format!("{other}/")).unwrap_or_default();
+                    let name = format!("{language}{}", entry.name);
+                    self.unread.push(Unread { name, why, reason });
+                }
+            }
+        }
+        files
+    }
+
+    async fn file(&mut self, entry: &gbfs::Entry) -> Result<Bytes, Lack> {
+        let location = self.place_of(entry)?;
+        let key = match &location {
+            Location::Http(url) => Some(url.to_string()),
+            Location::File(file) => Some(key_of(file)),
+            _ => None,
+        };
+        if let Some(body) = key.as_ref().and_then(|key| self.taken.get(key)) {
+            return Ok(body.clone());
+        }
+        if self.n_files >= FILES_MAX {
+            return Err(("there are more files than are read", None));
+        }
+        let reach = self.reach.filter(|_| !is_elsewhere(self.input, &location));
+        let reach = reach.unwrap_or(Reach::Public);
+        let body = fetch(location, self.left.min(FILE_BYTES_MAX), reach).await;
+        let body = body.map_err(|reason| ("it cannot be read where it is listed", Some(reason)))?;
+        self.left = self.left.saturating_sub(body.len() as u64);
+        self.n_files += 1;
+        self.taken.extend(key.map(|key| (key, body.clone())));
+        Ok(body)
+    }
+
+    /// Where a listed file is: beside the discovery file, else where that says, if addresses are asked.
+    fn place_of(&self, entry: &gbfs::Entry) -> Result<Location, Lack> {
+        let names = self.beside.names_of(entry);
+        let at = |name: &String| Some(self.folder.as_ref()?.join(name));
+        if let Some(file) = names.iter().filter_map(at).find(|file| file.is_file()) {
+            return Ok(Location::File(file));
+        }
+        if self.reach.is_none() {
+            let why = "it is not in the folder";
+            return Err((why, Some(format!("{why}: looked for {}", names.join(", ")))));
+        }
+        let url = match Location::parse(self.input) {
+            Ok(Location::Http(base)) if self.input != "-" => base.join(&entry.url),
+            _ => Url::parse(&entry.url),
+        };
+        match url {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
+            _ => Err(("it is not beside the discovery file, nor does that say where it is", None)),
+        }
+    }
+}
+
+fn key_of(file: &Path) -> String {
+    file.to_string_lossy().into_owned()
+}
+
+/// By what names the files of a system may lie beside its discovery file.
+#[derive(Debug)]
+struct Beside {
+    /// The first language, whose files may have no more than their names.
+    first: Option<Box<str>>,
+    /// How listed addresses end, and which address does; none where several end so.
+    ends: HashMap<String, Option<Box<str>>>,
+}
+
+impl Beside {
+    fn of(discovery: &gbfs::Discovery) -> Beside {
+        let mut ends: HashMap<String, Option<Box<str>>> = HashMap::new();
+        for entry in &discovery.entries {
+            for end in [1, 2].into_iter().filter_map(|parts| end_of(&entry.url, parts)) {
+                let owner = ends.entry(end).or_insert_with(|| Some(entry.url.clone()));
+                if owner.as_ref().is_some_and(|owner| *owner != entry.url) {
+                    *owner = None;
+                }
+            }
+        }
+        Beside { first: discovery.languages().first().map(|first| (*first).into()), ends }
+    }
+
+    /// The names of a file, the likeliest first: as the end of its address has it, with its folder; in a folder of its language;
+    /// as its address ends; with its language behind its name; and of the first language by its name alone. A name
+    /// comes from the file's writer, and leads no further than into one folder.
+    fn names_of(&self, entry: &gbfs::Entry) -> Vec<String> {
+        let listed = |parts| {
+            let end = end_of(&entry.url, parts)?;
+            let owner = self.ends.get(&end)?.as_ref()?;
+            (*owner == entry.url).then_some(end)
+        };
+        let name = &entry.name;
+        let language = entry.language.as_deref();
+        let of_language = |between: fn(&str, &str) -> String| {
+            let language = language.filter(|language| is_part(language) && is_part(name))?;
+            Some(between(language, name))
+        };
+        let alone = language == self.first.as_deref() && is_part(name);
+        let names = [
+            listed(2),
+            of_language(|language, name| format!("{language}/{name}.json")),
+            listed(1),
+            of_language(|language, name| format!("{name}.{language}.json")),
+            alone.then(|| format!("{name}.json")),
+        ];
+        let mut kept: Vec<String> = Vec::new();
+        for name in names.into_iter().flatten() {
+            if !kept.contains(&name) {
+                kept.push(name);
+            }
+        }
+        kept
+    }
+}
+
+/// The last parts of an address as the name of a file of JSON; none if it has not so many, if they are not plain, or if it is the
+/// discovery file again.
+fn end_of(address: &str, parts: usize) -> Option<String> {
+    let parsed = Url::parse(address).ok();
+    let path = parsed.as_ref().map_or(address, Url::path);
+    let path = path.split(['?', '#']).next()?.trim_start_matches('/');
+    let all: Vec<&str> = path.split('/').collect();
+    let last = all.get(all.len().checked_sub(parts)?..)?;
+    if !last.iter().all(|part| is_part(part)) {
+        return None;
+    }
+    let name = last.join("/");
+    let name = if name.ends_with(".json") { name } else { format!("{name}.json") };
+    let is_discovery = name.rsplit('/').next() == Some("gbfs.json");
+    (!is_discovery).then_some(name)
+}
+
+/// Whether a text is one part of a path, and leads neither upwards nor to what is hidden.
+fn is_part(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    !text.is_empty() && !text.starts_with('.') && text.bytes().all(is_plain)
 }
 
 fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -185,29 +311,6 @@ pub(super) fn name_in(input: &str) -> Option<String> {
     last.split('.').next().map(str::to_owned)
 }
 
-/// Where a listed file is: beside the discovery file, in a folder of its language where that is not the first, else where
-/// the discovery file says.
-fn place_of(input: &str, entry: &gbfs::Entry, is_first: bool) -> Result<Location, &'static str> {
-    // The name comes from the file's writer: it is no path.
-    let is_plain =
-        |name: &str| name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'));
-    let language = entry.language.as_deref().filter(|_| !is_first).unwrap_or_default();
-    let beside = folder_of(input).filter(|_| is_plain(&entry.name) && is_plain(language));
-    let beside = beside.map(|folder| folder.join(language));
-    let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
-    if let Some(file) = beside.filter(|file| file.is_file()) {
-        return Ok(Location::File(file));
-    }
-    let url = match Location::parse(input) {
-        Ok(Location::Http(base)) if input != "-" => base.join(&entry.url),
-        _ => Url::parse(&entry.url),
-    };
-    match url {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
-        _ => Err("it is not beside the discovery file, nor does that say where it is"),
-    }
-}
-
 /// Whether an address names another host than the one that was asked for the discovery file: who wrote that says where we go.
 fn is_elsewhere(input: &str, location: &Location) -> bool {
     match (Location::parse(input), location) {
@@ -222,5 +325,59 @@ fn folder_of(input: &str) -> Option<PathBuf> {
         Location::File(file) if input != "-" => file.parent().map(PathBuf::from),
         Location::Folder(folder) => Some(folder),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(addresses: &[(&str, &str, &str)]) -> Vec<Vec<String>> {
+        let entries = addresses.iter().map(|(language, name, url)| gbfs::Entry {
+            language: (!language.is_empty()).then(|| (*language).into()),
+            name: (*name).into(),
+            url: (*url).into(),
+        });
+        let discovery = gbfs::Discovery { entries: entries.collect() };
+        let beside = Beside::of(&discovery);
+        discovery.entries.iter().map(|entry| beside.names_of(entry)).collect()
+    }
+
+    #[test]
+    fn files_are_looked_for_as_they_are_listed() {
+        let folders = names(&[
+            ("en", "a", "https://b.example/v2/en/a.json?key=1"),
+            ("fr", "a", "https://b.example/v2/fr/a"),
+        ]);
+        assert_eq!(folders[0], ["en/a.json", "a.en.json", "a.json"]);
+        assert_eq!(folders[1], ["fr/a.json", "a.fr.json"]);
+        let flat = names(&[("en", "a", "https://b.example/a.en.json"), ("fr", "a", "a.fr.json")]);
+        assert_eq!(flat[0], ["en/a.json", "a.en.json", "a.json"]);
+        assert_eq!(flat[1], ["fr/a.json", "a.fr.json"]);
+        let shared =
+            names(&[("en", "a", "https://b.example/a"), ("fr", "a", "https://b.example/a")]);
+        assert_eq!(shared[1], ["fr/a.json", "a.json", "a.fr.json"]);
+        let without = names(&[("", "a", "https://b.example/3.0/a"), ("", "b", "/x?name=b")]);
+        assert_eq!(without, [["3.0/a.json", "a.json"].as_slice(), &["x.json", "b.json"]]);
+        let alike =
+            names(&[("", "a", "https://b.example/x?a"), ("", "b", "https://b.example/x?b")]);
+        assert_eq!(alike, [["a.json"], ["b.json"]]);
+    }
+
+    #[test]
+    fn no_name_leads_elsewhere() {
+        let all = names(&[
+            ("..", "..", "../../../etc/passwd"),
+            ("/etc", "passwd", "/..%2f../x"),
+            ("en", "a", "https://b.example/../.ssh/id"),
+            ("en", "b", "file:///etc/shadow"),
+            ("en", "c", "https://b.example/en/gbfs.json"),
+            ("en", "d", "C:\\x\\y"),
+        ]);
+        for name in all.iter().flatten() {
+            let parts: Vec<&str> = name.split('/').collect();
+            assert!(parts.len() <= 2 && parts.iter().all(|part| is_part(part)), "{name}");
+            assert!(name.ends_with(".json") && !name.ends_with("gbfs.json"), "{name}");
+        }
     }
 }

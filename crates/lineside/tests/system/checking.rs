@@ -382,7 +382,59 @@ fn each_language_of_a_system_is_looked_at_and_what_the_folder_lacks_is_told() {
     fs::remove_file(folder.path().join("system_regions.json")).unwrap();
     let (_, out, _) = run(folder.path(), &[&["check", "."], &ignored[..]].concat());
     assert!(out.contains("ERROR unreachable_file (once)"), "{out}");
-    assert!(out.contains("system_regions.json") && out.contains("not in the folder"), "{out}");
+    let looked = "not in the folder: looked for en/system_regions.json, system_regions.json";
+    assert!(out.contains("system_regions.json: ") && out.contains(looked), "{out}");
+}
+
+#[test]
+fn the_languages_of_a_folder_are_found_as_they_are_listed() {
+    let plain = tempfile::tempdir().unwrap();
+    system(plain.path());
+    let own = ["system_information", "station_information", "station_status", "system_regions"];
+    let languages = ["en", "fr", "nb-NO"];
+    let layouts: [fn(&str, &str) -> String; 2] = [
+        |language, name| format!("{language}/{name}.json"),
+        |language, name| format!("{name}.{language}.json"),
+    ];
+    for layout in layouts {
+        let folder = tempfile::tempdir().unwrap();
+        let mut listed = Vec::new();
+        for language in languages {
+            fs::create_dir(folder.path().join(language)).unwrap();
+            let mut feeds = Vec::new();
+            for name in own {
+                let text = fs::read_to_string(plain.path().join(format!("{name}.json"))).unwrap();
+                let text = text.replace("\"R9\"", "\"R1\"");
+                let text = text.replace("\"en\"", &format!("\"{language}\""));
+                let text = text.replace("Center", &format!("Center {language}"));
+                let path = layout(language, name);
+                fs::write(folder.path().join(&path), text).unwrap();
+                feeds.push(format!(r#"{{"name":"{name}","url":"https://b.example/2/{path}"}}"#));
+            }
+            listed.push(format!(r#""{language}":{{"feeds":[{}]}}"#, feeds.join(",")));
+        }
+        let discovery = format!(
+            r#"{{"last_updated":1767250000,"ttl":60,"version":"2.3","data":{{{}}}}}"#,
+            listed.join(",")
+        );
+        fs::write(folder.path().join("gbfs.json"), discovery).unwrap();
+        let check = |input: &str| {
+            run(folder.path(), &["check", input, "--ignore", "outdated_file", "--fail-on", "info"])
+        };
+        for input in [".", "gbfs.json"] {
+            let (code, out, error) = check(input);
+            assert_eq!(code, Some(0), "{out}{error}");
+            // Of stations and their states all languages have one file.
+            assert!(out.starts_with(&format!("{input} is GBFS: 9 files")), "{out}");
+        }
+        let gone = layout("fr", "system_regions");
+        fs::remove_file(folder.path().join(&gone)).unwrap();
+        let (code, out, _) = check(".");
+        assert_eq!(code, Some(1), "{out}");
+        assert!(out.contains("ERROR unreachable_file (once)"), "{out}");
+        let line = out.lines().find(|line| line.contains("not in the folder")).unwrap();
+        assert!(line.contains("fr/system_regions.json: ") && line.contains(&gone), "{line}");
+    }
 }
 
 #[test]
