@@ -31,7 +31,7 @@ pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result
     };
     let mut verdict = validate_while(&first, &mut notices, &goes_on);
     for further in &files.others {
-        let its = validate_while(&further.system(&first), &mut notices, &goes_on);
+        let its = validate_while(&further.system(&first, &files), &mut notices, &goes_on);
         verdict.is_cut_short |= its.is_cut_short;
         verdict.errors.extend(its.errors);
     }
@@ -89,20 +89,20 @@ fn fits(files: &Files, plan: &Plan) -> Result<(), String> {
 impl Files {
     /// How many files there are; one that languages share is one.
     fn len(&self) -> usize {
-        let first: Vec<(&str, &[u8])> = pairs(&self.read);
-        let own = |it: &Further| it.read.iter().filter(|file| !is_among(file, &first)).count();
+        let own = |it: &Further| {
+            it.read.iter().filter(|(name, _)| !it.shared.iter().any(|other| other == name)).count()
+        };
         self.read.len() + self.others.iter().map(own).sum::<usize>()
     }
 }
 
 impl Further {
     /// The system as it is in this language.
-    fn system<'a>(&'a self, first: &System<'a>) -> System<'a> {
+    fn system<'a>(&'a self, first: &System<'a>, all: &'a Files) -> System<'a> {
         let mut files = pairs(&self.read);
         let discovery = first.files.iter().filter(|(name, _)| *name == DISCOVERY);
         files.extend(discovery);
-        let is_shared = |file: &&(String, Bytes)| is_among(file, &first.files);
-        let shared = self.read.iter().filter(is_shared).map(|(name, _)| name.as_str());
+        let shared = self.shared.iter().map(String::as_str);
         // What was not to be had has been told with the first.
         let unread = self.unread.iter().map(String::as_str);
         System {
@@ -110,6 +110,14 @@ impl Further {
             unread: unread.clone().map(|name| (name, "")).collect(),
             language: &self.language,
             shared: shared.chain(unread).chain([DISCOVERY]).collect(),
+            // Of a further language's names the language stands before.
+            first: all
+                .read
+                .iter()
+                .map(|(name, _)| name)
+                .chain(all.unread.iter().map(|(name, _)| name))
+                .map(String::as_str)
+                .collect(),
             is_whole: first.is_whole,
             now: first.now,
             ..System::default()
@@ -119,9 +127,4 @@ impl Further {
 
 fn pairs(files: &[(String, Bytes)]) -> Vec<(&str, &[u8])> {
     files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect()
-}
-
-/// Whether one of the files is the same, in name and in content.
-fn is_among((name, body): &(String, Bytes), files: &[(&str, &[u8])]) -> bool {
-    files.iter().any(|(other, its)| other == name && its == body)
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::settings::Settings;
-use super::system::{self, System};
+use super::system::{self, Other, System};
 use super::{Failure, convert::ids_of, input, input::Reach, print};
 use crate::check::{
     Checked, Files, Further, NOT_REAL_TIME, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check,
     harmless, know,
 };
 use crate::config::parse_size;
-use crate::convert::{DISCOVERY, Named};
+use crate::convert::DISCOVERY;
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
@@ -273,10 +273,10 @@ fn files_of(system: System) -> Files {
     let unread = system.unread.into_iter();
     let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
     let unread: Vec<(String, String)> = unread.collect();
-    let further = |(language, read): (String, Vec<Named>)| {
+    let further = |Other { language, files, shared }: Other| {
         let its = unread.iter().filter_map(|(name, _)| name.strip_prefix(&language));
         let its = its.filter_map(|name| name.strip_prefix('/')).map(str::to_owned).collect();
-        Further { language, read, unread: its }
+        Further { language, read: files, shared, unread: its }
     };
     let others = system.others.into_iter().take(LANGUAGES_MAX - 1).map(further).collect();
     Files { read: system.files, unread, others, is_whole: true, ..Files::default() }

@@ -7,7 +7,7 @@ use std::{fs, io};
 use bytes::Bytes;
 use lineside_formats::{Format, gbfs, sniff};
 use lineside_ingest::Location;
-use lineside_validate::rules::gbfs::is_file;
+use lineside_validate::rules::gbfs::{LANGUAGES_MAX, is_file};
 use url::Url;
 
 use super::{
@@ -29,9 +29,18 @@ pub(super) struct System {
     /// The files in it with their names, which have no `.json`.
     pub(super) files: Vec<Named>,
     /// Those of each further language.
-    pub(super) others: Vec<(String, Vec<Named>)>,
+    pub(super) others: Vec<Other>,
     /// Those of a further language have it before their names.
     pub(super) unread: Vec<Unread>,
+}
+
+/// A further language of a system.
+#[derive(Debug)]
+pub(super) struct Other {
+    pub(super) language: String,
+    pub(super) files: Vec<Named>,
+    /// The names of those that are listed by the address of the first language's.
+    pub(super) shared: Vec<String>,
 }
 
 /// A file that is listed and was not to be had.
@@ -139,10 +148,20 @@ impl Taking<'_> {
         };
         let languages = discovery.languages();
         let language = languages.first().copied();
-        let files = self.files(&own(language), None).await;
+        let first = own(language);
+        let files = self.files(&first, None).await;
         let mut others = Vec::new();
-        for other in languages.into_iter().skip(1) {
-            others.push((other.to_owned(), self.files(&own(Some(other)), Some(other)).await));
+        for other in languages.into_iter().take(LANGUAGES_MAX).skip(1) {
+            let entries = own(Some(other));
+            let is_shared = |entry: &&&gbfs::Entry| {
+                first.iter().any(|its| (&its.name, &its.url) == (&entry.name, &entry.url))
+            };
+            let shared = entries.iter().filter(is_shared).map(|entry| entry.name.to_string());
+            others.push(Other {
+                language: other.to_owned(),
+                shared: shared.collect(),
+                files: self.files(&entries, Some(other)).await,
+            });
         }
         let language = language.map(str::to_owned);
         System { language, files, others, unread: self.unread }

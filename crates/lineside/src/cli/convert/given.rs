@@ -123,7 +123,8 @@ pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>
         }
         missing.push("file", unread.why, Some(&*unread.name));
     }
-    Ok(Some(Input::System { files, language: system.language, others: system.others, missing }))
+    let others = system.others.into_iter().map(|other| (other.language, other.files)).collect();
+    Ok(Some(Input::System { files, language: system.language, others, missing }))
 }
 
 #[cfg(test)]

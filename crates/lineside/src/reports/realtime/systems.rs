@@ -66,6 +66,8 @@ struct Language {
     unread: Vec<(String, String)>,
     /// Those that are those of the first one.
     shared: Vec<String>,
+    /// Those that the first one lists.
+    first: Vec<String>,
 }
 
 impl Files {
@@ -102,6 +104,8 @@ impl Files {
             if *name != first {
                 language.name = name.unwrap_or_default().to_owned();
                 language.shared.push(DISCOVERY.to_owned());
+                let listed = of_first.iter().map(|part| part.name.to_string());
+                language.first = listed.chain([DISCOVERY.to_owned()]).collect();
             }
             language
         };
@@ -136,6 +140,7 @@ impl Language {
             before: pairs(before),
             language: &self.name,
             shared: self.shared.iter().map(String::as_str).collect(),
+            first: self.first.iter().map(String::as_str).collect(),
             is_whole: true,
             now: now.seconds(),
         }
