@@ -8,7 +8,7 @@ import { DataClock } from "./clock.js";
 import { byId, element, island } from "./dom.js";
 import { Events } from "./events.js";
 import { connectionSign, showState } from "./states.js";
-import { ageWords, bytesWords, durationWords, numberWords, seconds, shareWords } from "./words.js";
+import { ageWords, bytesWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
 
 /** How often what counts down is shown anew, and what is opened is asked for, in milliseconds. */
 const TICK_MS = 1_000;
@@ -53,7 +53,7 @@ const COLUMNS = {
   state: { weight: ({ record }) => WRONG[/** @type {keyof typeof WRONG} */ (record.state)] ?? 0 },
   report: {
     weight: ({ record: { report } }) => (isWord(report) ? report.errors * 1e9 + report.warnings : -1),
-    words: ({ report }) => (isWord(report) ? `${numberWords(report.errors)} · ${numberWords(report.warnings)}` : nothing),
+    words: ({ report }) => (report === null ? nothing : reportFigures(report).words),
   },
   next: {
     weight: ({ record }) => seconds(record.next_poll) ?? Infinity,

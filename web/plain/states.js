@@ -2,7 +2,8 @@
  * The states of feeds on a page, kept as they are now. The signs come from templates in the page,
  * so that they are drawn in one place only.
  */
-import { ageWords, seconds } from "./words.js";
+import { element } from "./dom.js";
+import { ageWords, reportWords, seconds } from "./words.js";
 
 /** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
 const AGES_MS = 10_000;
@@ -27,7 +28,23 @@ export function showState(feed, { state, reason }) {
   }
 }
 
-/** Keeps the ages of these feeds' data. @param {string[]} feeds @param {import("./clock.js").DataClock} clock */
+/**
+ * Shows what the latest report on a feed comes to wherever the page shows that.
+ * @param {string} feed @param {{subject: string, counts: any}|null|undefined} report
+ */
+function showReport(feed, report) {
+  if (!report) return;
+  const { words, verdict } = reportWords(report.counts);
+  for (const shown of document.querySelectorAll(`[data-report-of="${CSS.escape(feed)}"]`)) {
+    const link = shown.querySelector("a[data-verdict]") ?? element("a");
+    if (link.textContent !== words) link.textContent = words;
+    link.setAttribute("data-verdict", verdict);
+    link.setAttribute("href", `/feeds/${encodeURIComponent(feed)}#report-${report.subject}`);
+    if (!link.isConnected) shown.replaceChildren(link);
+  }
+}
+
+/** Keeps the ages of these feeds' data, and what their reports come to. @param {string[]} feeds @param {import("./clock.js").DataClock} clock */
 export function keepAges(feeds, clock) {
   /** @type {Map<string, number>} data times in seconds */
   const times = new Map();
@@ -48,8 +65,9 @@ export function keepAges(feeds, clock) {
   const ask = async (/** @type {string} */ feed) => {
     const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`);
     if (!reply.ok) return;
-    const { state, reason, data_time } = await reply.json();
+    const { state, reason, data_time, report } = await reply.json();
     showState(feed, { state, reason });
+    showReport(feed, report);
     const time = seconds(data_time);
     if (time !== null) times.set(feed, time);
     show();

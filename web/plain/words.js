@@ -66,6 +66,31 @@ export const shareWords = (value) => `${Math.floor(value * 100)} %`;
 /** A whole number with thin spaces between thousands. @param {number} value @returns {string} */
 export const numberWords = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
+/**
+ * What a report comes to, with these counts unless there is something else to say, as the server says it
+ * (crates/lineside/src/pages/report/brief.rs), and in one word.
+ * @param {{outcome: string, errors: number, warnings: number, faults: number}} report @param {string} counts
+ */
+function reportSays({ outcome, errors, warnings, faults }, counts) {
+  const isWord = outcome !== "unfinished";
+  const isAll = isWord && outcome !== "cut_short" && faults === 0;
+  const verdict = !isWord ? "unknown" : errors > 0 ? "errors" : !isAll ? "unknown" : warnings > 0 ? "warnings" : "none";
+  if (!isWord) return { words: UNFINISHED, verdict };
+  if (outcome === "unreadable") return { words: outcome, verdict };
+  if (!isAll) return { words: errors + warnings === 0 ? UNFINISHED : `${counts} or more`, verdict };
+  return { words: counts, verdict };
+}
+const UNFINISHED = "not looked at to the end";
+
+/** @param {number} value @param {string} one @param {string} many */
+const countWords = (value, one, many) => `${numberWords(value)} ${value === 1 ? one : many}`;
+
+/** What a report comes to. @param {any} report */
+export const reportWords = (report) => reportSays(report, `${countWords(report.errors, "error", "errors")}, ${countWords(report.warnings, "warning", "warnings")}`);
+
+/** The same with bare figures. @param {any} report */
+export const reportFigures = (report) => reportSays(report, `${numberWords(report.errors)} · ${numberWords(report.warnings)}`);
+
 /** A moment of the API (RFC 3339, or seconds since 1970) in seconds. @param {string|number|null|undefined} value */
 export function seconds(value) {
   if (typeof value === "number") return value;

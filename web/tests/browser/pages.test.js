@@ -287,6 +287,30 @@ describe("the map", () => {
 });
 
 describe("what changes", () => {
+  test("the catalog says what reports come to as they are now", async () => {
+    const { page, context, faults } = await openPage(browser);
+    await page.clock.install();
+    await page.goto(`${demo.base}/`);
+    const cell = page.locator('[data-report-of="city"]');
+    const counts = { outcome: "whole", errors: 3, warnings: 1, infos: 0, faults: 0 };
+    await page.route("**/api/v1/feeds/city", async (route) => {
+      const feed = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...feed, report: { subject: "dataset", at: null, counts, url: "" } } });
+    });
+    // As it is without scripts before anything was looked at.
+    await cell.evaluate((it) => (it.innerHTML = '<a class="soft" href="/feeds/city#report-ahead">not looked at yet</a>'));
+    await page.clock.fastForward(10_000);
+    const link = cell.locator('a[data-verdict="errors"]');
+    await link.filter({ hasText: "3 errors, 1 warning" }).waitFor();
+    assert.equal(await link.getAttribute("href"), "/feeds/city#report-dataset");
+    assert.equal(await cell.locator("a").count(), 1);
+    counts.errors = 0;
+    await page.clock.fastForward(10_000);
+    await cell.locator('a[data-verdict="warnings"]').filter({ hasText: "0 errors, 1 warning" }).waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+  });
+
   const transportOf = (page) => page.locator("#live").getAttribute("data-transport");
   const isLive = (page) => page.waitForSelector('#live[data-status="live"]', { timeout: 20_000 });
   const moves = async (page) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
-import { ageWords, bytesWords, clock, delayWords, dueWords, durationWords, numberWords, seconds, shareWords } from "../../plain/words.js";
+import { ageWords, bytesWords, clock, delayWords, dueWords, durationWords, numberWords, reportFigures, reportWords, seconds, shareWords } from "../../plain/words.js";
 
 /** The cases that the server's own words (crates/lineside/src/pages) are tested with too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
@@ -23,6 +23,14 @@ test("figures are said as the server says them", () => {
   for (const [value, words] of cases.bytes) assert.equal(bytesWords(value), words, `${value} bytes`);
   for (const [value, words] of cases.share) assert.equal(shareWords(value), words, `a share of ${value}`);
   for (const [value, words] of cases.number) assert.equal(numberWords(value), words, `the number ${value}`);
+});
+
+test("what a report comes to is said as the server says it", () => {
+  assert.ok(cases.report.length > 5);
+  for (const [report, words, figures, verdict] of cases.report) {
+    assert.deepEqual(reportWords(report), { words, verdict });
+    assert.deepEqual(reportFigures(report), { words: figures, verdict });
+  }
 });
 
 test("a badge's label can always be read", () => {

@@ -316,7 +316,7 @@ fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
                     n => a href=(format!("/feeds/{id}#problems")) { (words::number(n)) },
                 }
             }
-            td.cell-report role="cell" { (report_cell(app, entry)) }
+            td.cell-report role="cell" data-report-of=(id) { (report_cell(app, entry)) }
             td.cell-age.end.numeric role="cell" { (data_age(feed, status, now)) }
         }
     }

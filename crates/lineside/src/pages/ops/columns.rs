@@ -4,7 +4,7 @@ use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 
 use crate::ops::FeedFigures;
-use crate::pages::words;
+use crate::pages::{report, words};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
@@ -122,12 +122,7 @@ impl Column {
         match self {
             Self::Name => feed.name.clone().unwrap_or_else(|| feed.id.to_string()),
             Self::State => feed.state.as_str().to_owned(),
-            Self::Report => match &feed.report {
-                Some(it) if it.is_word() => {
-                    format!("{} · {}", words::number(it.errors), words::number(it.warnings))
-                }
-                _ => nothing(),
-            },
+            Self::Report => feed.report.as_ref().map_or_else(nothing, report::in_figures),
             Self::Next => match feed.next_poll.map(|at| at.since(now).as_secs()) {
                 Some(0) => "now".to_owned(),
                 Some(seconds) => format!("in {}", words::duration(seconds as f64)),

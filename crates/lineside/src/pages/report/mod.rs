@@ -31,7 +31,7 @@ use crate::validators;
 pub(super) use self::ahead::card as card_ahead;
 pub(super) use self::around::around;
 pub(super) use self::body::{card, of_visitor};
-pub(super) use self::brief::in_brief;
+pub(super) use self::brief::{in_brief, in_figures};
 
 /// The style sheet of these parts.
 pub(super) const STYLE: &str = "report.css";
