@@ -17,7 +17,10 @@ const ANY_FORM = ["vehicle", "vehicles"];
 
 /** @typedef {Map<string, any>} Types  what a system says of its vehicle types, by their ids */
 
-/** What the systems say of their types, asked once for each when it is first needed. */
+/** After how many milliseconds types are asked for again that did not come. */
+const AGAIN_MS = 30_000;
+
+/** What the systems say of their types, asked for each when it is first needed, until it says them. */
 export class VehicleTypes {
   /** @param {() => void} learnt called when more is known */
   constructor(learnt) {
@@ -31,16 +34,29 @@ export class VehicleTypes {
     const known = this.known.get(feed);
     if (known) return known;
     this.known.set(feed, new Map());
-    this.#ask(feed).catch(() => {}); // without them a type goes by its id
+    // Until they are known a type goes by its id.
+    this.#ask(feed).catch(() => this.#askLater(feed));
     return new Map();
+  }
+
+  /** @param {string} feed */
+  #askLater(feed) {
+    setTimeout(() => {
+      this.known.delete(feed);
+      // Who still needs them asks.
+      this.learnt();
+    }, AGAIN_MS);
   }
 
   /** @param {string} feed */
   async #ask(feed) {
     const reply = await fetch(`/gbfs/${encodeURIComponent(feed)}/3/vehicle_types`);
     // GBFS: all vehicles of a system without this file are bicycles.
-    if (reply.status === 404) this.known.set(feed, new Map([["", { form_factor: "bicycle" }]]));
-    if (!reply.ok) return this.learnt();
+    if (reply.status === 404) {
+      this.known.set(feed, new Map([["", { form_factor: "bicycle" }]]));
+      return this.learnt();
+    }
+    if (!reply.ok) throw new Error(`${feed}: no types, but ${reply.status}`);
     const { data } = await reply.json();
     this.known.set(feed, new Map(data.vehicle_types.map((/** @type {any} */ type) => [type.vehicle_type_id, type])));
     this.learnt();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Bikes, isRental, systemsAmong } from "../../map/bikes.js";
 import { Store } from "../../plain/state.js";
-import { freeWords, rangeWords, reportedWords, serviceWords, stationWords } from "../../map/rental.js";
+import { freeWords, rangeWords, reportedWords, serviceWords, stationWords, VehicleTypes } from "../../map/rental.js";
 
 const type = (form_factor) => ({ form_factor });
 const TYPES = new Map([["b", type("bicycle")], ["e", type("bicycle")], ["k", type("scooter_standing")], ["new", type("hoverboard")]]);
@@ -67,4 +67,36 @@ test("what a left cell held stays a moment, the selected one longer, and what is
   assert.equal(bikes.features(false, "hire\nvehicle\nc").features.length, 1, "but not the selected one");
   bikes.sweep(undefined);
   assert.deepEqual(ids(), []);
+});
+
+test("types that did not come are asked for again, and a system without any has bicycles", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const asked = [];
+  const said = { data: { vehicle_types: [{ vehicle_type_id: "e", ...type("scooter") }] } };
+  const answers = {
+    "/gbfs/late/3/vehicle_types": [() => Promise.reject(new TypeError("no connection")), () => new Response("", { status: 503 }), () => Response.json(said)],
+    "/gbfs/plain/3/vehicle_types": [() => new Response("", { status: 404 })],
+  };
+  t.mock.method(globalThis, "fetch", async (/** @type {string} */ address) => {
+    asked.push(address);
+    return answers[address].shift()();
+  });
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  const types = new VehicleTypes(() => {});
+  for (const n of [1, 2]) {
+    assert.deepEqual([...types.of("late"), ...types.of("late")], []);
+    await settled();
+    assert.equal(asked.length, n, "once at a time");
+    t.mock.timers.tick(29_999);
+    types.of("late");
+    assert.equal(asked.length, n);
+    t.mock.timers.tick(1);
+  }
+  types.of("late");
+  types.of("plain");
+  await settled();
+  t.mock.timers.tick(60_000);
+  assert.equal(types.of("late").get("e").form_factor, "scooter");
+  assert.equal(types.of("plain").get("").form_factor, "bicycle");
+  assert.equal(asked.length, 4);
 });
