@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lineside_formats::Problems;
 use lineside_sync::UnixMillis;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
     feed::Feed,
@@ -20,18 +20,37 @@ pub struct Part {
     pub name: SmolStr,
     /// Its name in its address, without an ending, if that lies in the folder of the discovery file.
     pub beside: Option<SmolStr>,
-    /// It, as a feed of its own: configured as its system is, with its own address, status and bytes.
+    /// It, as a feed of its own: configured as its system is, with its own address, status and bytes. Languages may share one.
     pub feed: Arc<Feed>,
 }
 
 impl Part {
     /// Its name, with its language before it: `en/station_status`.
-    pub fn path(&self) -> &str {
-        self.feed.file()
+    pub fn path(&self) -> SmolStr {
+        path_of(self.language.as_deref(), &self.name)
+    }
+}
+
+/// A file's name, with its language before it if it has one.
+pub(crate) fn path_of(language: Option<&str>, name: &str) -> SmolStr {
+    match language {
+        Some(language) => format_smolstr!("{language}/{name}"),
+        None => SmolStr::new(name),
     }
 }
 
 impl Feed {
+    /// The files of a GBFS system that are asked for: one that languages share counts as that of the first of them.
+    pub fn own_parts(&self) -> Vec<Part> {
+        let mut own: Vec<Part> = Vec::new();
+        for part in self.parts().iter() {
+            if own.iter().all(|known| !Arc::ptr_eq(&known.feed, &part.feed)) {
+                own.push(part.clone());
+            }
+        }
+        own
+    }
+
     /// The file of that name in that language; without one in the first language that has it.
     pub fn find_part(&self, language: Option<&str>, name: &str) -> Option<Arc<Feed>> {
         let parts = self.parts();
@@ -52,9 +71,8 @@ impl Feed {
     /// Its status, in which requests and bytes are also those of its files, and the time of its data is the oldest of those
     /// that tell how stations and vehicles are.
     pub fn status_with_parts(&self) -> Arc<FeedStatus> {
-        let parts = self.parts();
         let mut status = self.status();
-        for part in parts.iter() {
+        for part in self.own_parts() {
             let (status, its) = (Arc::make_mut(&mut status), part.feed.status());
             status.add_counts(&its);
             let times = status.data_time.into_iter().chain(its.data_time);
@@ -63,13 +81,14 @@ impl Feed {
         status
     }
 
-    /// What is wrong with its data, and with those of its files.
+    /// What is wrong with its data, and with those of its files, each under its name with its language: `fr/vehicle_types.json`.
     pub fn problems_with_parts(&self) -> Arc<Problems> {
         let mut all = Arc::clone(&self.status().problems);
-        for part in self.parts().iter() {
+        for part in self.own_parts() {
             let its = part.feed.status();
             if !its.problems.is_empty() {
-                Arc::make_mut(&mut all).merge(Problems::clone(&its.problems));
+                let file = format!("{}.json", part.path());
+                Arc::make_mut(&mut all).merge(Problems::clone(&its.problems).of_file(&file));
             }
         }
         all

@@ -190,6 +190,17 @@ impl Problems {
         self.counts.retain(|_, codes| !codes.is_empty());
     }
 
+    /// The same problems, told of `file`.
+    #[must_use]
+    pub fn of_file(self, file: &str) -> Problems {
+        let mut told = Problems { total: self.total, ..Problems::default() };
+        told.kept = self.kept.into_iter().map(|it| Problem { file: file.into(), ..it }).collect();
+        for (code, n) in self.counts.into_values().flatten() {
+            *told.counts.entry(file.into()).or_default().entry(code).or_default() += n;
+        }
+        told
+    }
+
     /// Adds the problems of `other` after these, within the same bounds.
     pub fn merge(&mut self, other: Problems) {
         for problem in other.kept {
@@ -272,6 +283,20 @@ mod tests {
         assert_eq!((problems.total(), problems.kept().len()), (1, 0));
         others.take_back("agency.txt", "empty", "name", 2);
         assert_eq!(others, Problems::new());
+    }
+
+    #[test]
+    fn problems_of_one_file_are_told_of_it_by_another_name() {
+        let mut problems = Problems::new();
+        for (file, code) in [("a", "bad"), ("a", "odd"), ("b", "bad")] {
+            problems.push(Problem::new(file, code, "is wrong").in_field("x"));
+        }
+        let told = problems.of_file("fr/a.json");
+        let counts: Vec<_> = told.counts().collect();
+        assert_eq!(counts, [("fr/a.json", "bad", 2), ("fr/a.json", "odd", 1)]);
+        assert_eq!((told.total(), told.kept().len()), (3, 3));
+        assert!(told.kept().iter().all(|it| &*it.file == "fr/a.json" && it.field.is_some()));
+        assert!(Problems::new().of_file("a").is_empty());
     }
 
     #[test]

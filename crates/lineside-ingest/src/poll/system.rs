@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::{Format, Problem, Problems, gbfs};
-use smol_str::{SmolStr, format_smolstr};
+use smol_str::SmolStr;
 use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 use url::Url;
@@ -24,7 +24,7 @@ use crate::{
         GBFS_TTL_USUAL, START_GAP_OF_HOST,
     },
     normalize::SystemKind,
-    parts::Part,
+    parts::{Part, path_of},
     saved::source_of,
     source::{Location, host_of},
     status::FeedStatus,
@@ -96,10 +96,16 @@ impl System {
         let parts = feed.parts();
         let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
             parts.iter().map(|part| (part.feed.file(), &part.feed)).collect();
-        let mut now = Vec::new();
+        let mut now: Vec<Part> = Vec::new();
         let mut unsaid = SystemKind::ALL.to_vec();
         for wanted in wanted(base, discovery, problems) {
             unsaid.retain(|kind| SystemKind::of_name(&wanted.name) != Some(*kind));
+            if let Some(shared) = now.iter().find(|part| wanted.is_of(part)) {
+                // A file that languages share is asked for once.
+                let part = Part { language: wanted.language, ..Part::clone(shared) };
+                now.push(part);
+                continue;
+            }
             let known = shown.remove(&wanted.key);
             let is_same = |it: &Running| it.is_at(&wanted.url) && it.is_told == wanted.is_first;
             let running = running.remove(&wanted.key).filter(is_same);
@@ -175,8 +181,19 @@ impl System {
 
 impl Running {
     fn is_at(&self, url: &Url) -> bool {
-        matches!(&self.part.feed.config().url, Location::Http(its) if its == url)
+        is_at(&self.part, url)
     }
+}
+
+impl Wanted {
+    /// Whether it is this file, which is another language's.
+    fn is_of(&self, part: &Part) -> bool {
+        self.name == part.name && is_at(part, &self.url)
+    }
+}
+
+fn is_at(part: &Part, url: &Url) -> bool {
+    matches!(&part.feed.config().url, Location::Http(its) if its == url)
 }
 
 /// The files that are to be polled; why others are not is a problem each.
@@ -212,10 +229,7 @@ fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> V
         }
         let language = entry.language.as_deref().map(SmolStr::new);
         let name = SmolStr::new(&entry.name);
-        let key = match &language {
-            Some(language) => format_smolstr!("{language}/{name}"),
-            None => name.clone(),
-        };
+        let key = path_of(language.as_deref(), &name);
         // Two names of one kind, of an old version and of a new one, would each take back what the other says.
         let is_same = |other: &SmolStr| match gbfs::FileKind::of_name(&name) {
             Some(kind) => gbfs::FileKind::of_name(other) == Some(kind),

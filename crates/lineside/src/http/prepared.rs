@@ -44,8 +44,8 @@ pub(super) struct Prepared {
     modified: Option<HeaderValue>,
     /// Whether one who has the date surely has the bytes.
     is_date_strong: bool,
-    /// Of a file of a GBFS system, what it is in each version that goes out.
-    forms: [Mutex<Option<Arc<Form>>>; Version::ALL.len()],
+    /// Of a file of a GBFS system, what it is in each version that goes out, for languages that share it one by one.
+    forms: [Mutex<Vec<Arc<Form>>>; Version::ALL.len()],
 }
 
 /// A body, and the file in memory that it lies in, if it does.
@@ -133,7 +133,7 @@ impl Prepared {
     }
 
     /// What the file of a system is in that version, once it was made.
-    pub(super) fn form(&self, version: Version) -> &Mutex<Option<Arc<Form>>> {
+    pub(super) fn forms(&self, version: Version) -> &Mutex<Vec<Arc<Form>>> {
         &self.forms[usize::from(version == Version::Three)]
     }
 

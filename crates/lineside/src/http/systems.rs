@@ -17,6 +17,7 @@ use lineside_formats::gbfs::{
 };
 use lineside_formats::{Error, Format};
 use lineside_ingest::{Feed, Held, Part};
+use smol_str::SmolStr;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use xxhash_rust::xxh3::Xxh3;
@@ -34,6 +35,8 @@ use crate::app::App;
 const LANGUAGE_USUAL: &str = "en";
 const DISCOVERY: &str = "gbfs";
 const VERSIONS: &str = "gbfs_versions";
+/// Languages of which the form of a file is kept, where they share it.
+const FORMS_MAX: usize = 8;
 const KIND: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -48,6 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 pub(super) struct Form {
     /// Of all bytes that it was made of.
     of: u128,
+    language: Option<SmolStr>,
     body: Bytes,
 }
 
@@ -341,10 +345,11 @@ async fn form(
     (kind, version): (FileKind, Version),
 ) -> Result<Arc<Form>, Refusal> {
     let prepared = Prepared::of(held, held.config())?;
-    let mut made = prepared.form(version).lock().await;
+    let mut made = prepared.forms(version).lock().await;
     let beside = Beside::of(system, part, kind, version);
     let of = beside.hash(held.snapshot().hash, version);
-    if let Some(form) = made.as_ref().filter(|form| form.of == of) {
+    let is_its = |form: &&Arc<Form>| form.of == of && form.language == part.language;
+    if let Some(form) = made.iter().find(is_its) {
         return Ok(Arc::clone(form));
     }
     let (system, bytes) = (Arc::clone(system), held.snapshot().bytes.clone());
@@ -361,8 +366,12 @@ async fn form(
         reason: error.to_string(),
     };
     let body = body.await?.map_err(unreadable)?.ok_or(Refusal::Internal)?;
-    let form = Arc::new(Form { of, body: body.into() });
-    *made = Some(Arc::clone(&form));
+    let form = Arc::new(Form { of, language: part.language.clone(), body: body.into() });
+    made.retain(|it| it.language != form.language);
+    if made.len() == FORMS_MAX {
+        made.remove(0);
+    }
+    made.push(Arc::clone(&form));
     Ok(form)
 }
 

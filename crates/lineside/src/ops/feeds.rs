@@ -173,7 +173,7 @@ fn served(feed: &Feed, seen: &Seen<'_>) -> Served {
 }
 
 fn cache(feed: &Feed) -> Cache {
-    let parts = feed.parts();
+    let parts = feed.own_parts();
     let all = parts.iter().map(|part| &*part.feed).chain([feed]).map(cache_of_file);
     all.fold(Cache::default(), |sum, one| Cache {
         representations: sum.representations + one.representations,

@@ -150,8 +150,8 @@ async fn stations_and_vehicles_are_records_of_their_feed_and_of_the_map() {
         .map(|it| format!("{} {} {}", it["file"], it["code"], it["field"]).replace('"', ""))
         .collect();
     for expect in [
-        "station_status unexpected_type stations[0].is_renting",
-        "station_information bad_position stations[2]",
+        "en/station_status.json unexpected_type stations[0].is_renting",
+        "en/station_information.json bad_position stations[2]",
     ] {
         assert!(told.iter().any(|it| it == expect), "{told:?}");
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::http::{assert_problem, get, get_json, get_with, header, problem};
 use crate::support::site::{Site, serve, until, until_status};
+use crate::support::until::until_json;
 
 fn feed(id: &str, url: &str) -> String {
     format!("[[feed]]\nid = \"{id}\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n")
@@ -80,10 +81,50 @@ fn put_in_two_languages(site: &Site) {
         let system = json!({"system_id": "hafen", "language": language, "name": name,
             "timezone": "Europe/Berlin"});
         site.put(&format!("/two/{language}/system_information.json"), &body(system));
-        let station =
-            json!({"stations": [{"station_id": "7", "name": name, "lat": 53.54, "lon": 9.98}]});
+        let station = json!({"stations": [
+            {"station_id": "7", "name": name, "lat": 53.54, "lon": 9.98, "mood": "good"}
+        ]});
         site.put(&format!("/two/{language}/station_information.json"), &body(station));
     }
+}
+
+#[tokio::test]
+async fn a_file_that_languages_share_is_asked_for_once_and_is_there_in_each() {
+    let site = Site::default();
+    let producer = site.start().await;
+    put_in_two_languages(&site);
+    let list = |language: &str| {
+        let feed = |name: &str, url: String| json!({"name": name, "url": url});
+        json!({"feeds": [
+            feed("system_information", format!("{language}/system_information.json")),
+            feed("station_information", "de/station_information.json".to_owned()),
+        ]})
+    };
+    let discovery = json!({"last_updated": 1_700_000_000, "ttl": 60, "version": "2.3",
+        "data": {"de": list("de"), "fr": list("fr")}});
+    site.put("/two/gbfs.json", &discovery.to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &feed("bikes", &format!("{producer}/two/gbfs.json"))).await;
+    for language in ["de", "fr"] {
+        for name in ["system_information", "station_information"] {
+            until_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
+        }
+        let out = format!("{}/gbfs/bikes/2/{language}/station_information.json", server.url);
+        assert_eq!(get_json(&out).await["data"]["stations"][0]["name"], "Hafen");
+    }
+    // Good for a minute, they are asked for once by each who asks.
+    for (path, n) in
+        [("de/station_information", 1), ("fr/system_information", 1), ("fr/station_information", 0)]
+    {
+        assert_eq!(site.asked(&format!("/two/{path}.json")).len(), n, "{path}");
+    }
+    // What is wrong with it is told once.
+    let told =
+        json!([{"file": "de/station_information.json", "code": "unknown_field", "count": 1}]);
+    let api = format!("{}/api/v1/feeds/bikes", server.url);
+    let found = until_json(&api, |found| found["problem_counts"] == told).await;
+    let last = found["files"][3]["url"].as_str().unwrap();
+    assert!(last.ends_with("/proxy/bikes/fr/station_information.json"), "{found}");
 }
 
 #[tokio::test]
@@ -99,6 +140,16 @@ async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
             until_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
         }
     }
+    // What is odd in both is told of each.
+    let count = |language: &str| {
+        let file = format!("{language}/station_information.json");
+        json!({"file": file, "code": "unknown_field", "count": 1})
+    };
+    let both = json!([count("de"), count("fr")]);
+    let api = format!("{}/api/v1/feeds/bikes", server.url);
+    until_json(&api, |found| found["problem_counts"] == both).await;
+    let page = get(&format!("{}/feeds/bikes", server.url)).await.text().await.unwrap();
+    assert!(page.contains("fr/station_information.json"), "{page}");
     let both = json!([{"text": "Hafen", "language": "de"}, {"text": "Port", "language": "fr"}]);
     let file = get_json(&format!("{out}/3/station_information.json")).await;
     assert_eq!(file["data"]["stations"][0]["name"], both);
