@@ -334,7 +334,7 @@ impl Running {
 
     /// Stops: readiness says no, polling ends, sessions are let go over the drain time, requests
     /// under way end, and what subscribers may come back to is left for the next start. At most 5 s, and longer only
-    /// where the disk takes longer for that.
+    /// where the disk takes longer for that, or where a look at a message is under way that may take so long.
     pub async fn stop(self) {
         let shutdown = self.app.shutdown();
         shutdown.begin();
