@@ -12,14 +12,14 @@ use std::{fs, path::Path};
 use jiff::civil::{Date, date};
 use lineside_validate::{
     Context, Notices,
-    gtfs::TextSource,
+    gtfs::{Source, TextSource},
     notice::Kind,
     rules::{
-        gtfs::{kinds, validate},
+        gtfs::{file_of_lines, kinds, validate},
         gtfs_rt,
     },
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 const BASE: &[(&str, &str)] = &[
     (
@@ -133,8 +133,31 @@ fn check(kind: &Kind) -> Result<(), String> {
             return Err(format!("{}: {errors:?}", case.heading));
         }
         support::hold(kind, &case.heading, &case.expected, &notices)?;
+        let rows = notices.get(kind.code).map_or(&[][..], |found| &found.samples);
+        rows.iter().try_for_each(|row| is_where_it_is_said(kind, &case.source, row))?;
     }
     Ok(())
+}
+
+/// Where a kind's lines are said to be in one file, that file has to be there, and to have that line.
+fn is_where_it_is_said(
+    kind: &Kind,
+    source: &TextSource,
+    row: &Map<String, Value>,
+) -> Result<(), String> {
+    let Some(file) = file_of_lines(kind) else { return Ok(()) };
+    let lines = row.iter().filter(|(field, _)| field.to_lowercase().contains("csvrownumber"));
+    let last = lines.filter_map(|(_, line)| line.as_u64()).max().unwrap_or_default();
+    let mut text = String::new();
+    source
+        .read(file.name(), &mut |read| {
+            text = read.and_then(|read| std::io::read_to_string(read).ok()).unwrap_or_default();
+        })
+        .map_err(|error| error.to_string())?;
+    match (text.lines().count() as u64) < last {
+        true => Err(format!("{} has no line {last}", file.name())),
+        false => Ok(()),
+    }
 }
 
 #[test]

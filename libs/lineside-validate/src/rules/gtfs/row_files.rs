@@ -17,7 +17,6 @@ const BY_CODE: &[(&str, File)] = &[
     ("duplicate_fare_media", File::FareMedia),
     ("duplicate_route_name", File::Routes),
     ("equal_shape_distance_", File::Shapes),
-    ("expired_calendar", File::Calendar),
     ("fare_product_", File::FareProducts),
     ("fare_transfer_rule_", File::FareTransferRules),
     ("fast_travel_", File::StopTimes),
@@ -92,7 +91,10 @@ mod tests {
         let tells = |kind: &Kind, names: &[&str]| {
             kind.fields.iter().any(|(field, _)| names.contains(field))
         };
+        // Its line is in one of two files.
+        let is_one = |kind: &&Kind| kind.code != "expired_calendar";
         let lines = kinds().filter(|kind| tells(kind, &LINES) && !tells(kind, &FILES));
+        let lines = lines.filter(is_one);
         let unknown = lines.filter(|kind| file_of_lines(kind).is_none());
         let unknown: Vec<&str> = unknown.map(|kind| kind.code).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
