@@ -222,8 +222,10 @@ mod tests {
         assert_eq!(told(missing), ["fr/system_information.json", "fr/system_regions.json"]);
     }
 
+    type File = (&'static str, String);
+
     /// What is told of the languages of a system, by code and file; each language has its files, of which some are the first's.
-    fn told_of(languages: &[(&str, &[(&str, String)], &[&str])]) -> Vec<String> {
+    fn told_of(languages: &[(&str, &[File], &[&str])]) -> Vec<String> {
         let mut notices = Notices::new(9);
         for (at, (language, files, shared)) in languages.iter().enumerate() {
             let system = System {
@@ -245,7 +247,7 @@ mod tests {
         told
     }
 
-    fn discovery() -> (&'static str, String) {
+    fn discovery() -> File {
         let feeds = r#"{"feeds":[{"name":"system_information","url":"https://b.example/a"}]}"#;
         let page = format!(
             r#"{{"last_updated":1767250000,"ttl":1,"version":"2.3","data":{{"en":{feeds},"fr":{feeds}}}}}"#
@@ -253,7 +255,7 @@ mod tests {
         ("gbfs", page)
     }
 
-    fn information() -> (&'static str, String) {
+    fn information() -> File {
         let data = r#"{"system_id":"b","language":"en","name":"B","timezone":"Europe/Oslo"}"#;
         let page =
             format!(r#"{{"last_updated":1767250000,"ttl":1,"version":"2.3","data":{data}}}"#);
