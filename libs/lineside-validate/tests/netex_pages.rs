@@ -99,8 +99,8 @@ fn the_papers_list_each_kind() {
     list::hold(
         "netex",
         "publications of NeTEx",
-        "Of any profile: what all of them ask for, and what cannot be. What cannot be read at all is told besides, by the\n\
-         codes of the decoder.",
+        "Of any profile: what all of them ask for, and what cannot be. What cannot be read at all is told by the codes\n\
+         of the decoder, and not as missing.",
         kinds(),
     );
 }

@@ -2,12 +2,17 @@
 //!
 //! Each case puts a value that is none into a message or a publication that has no fault, and there is one code more, once.
 
-use jiff::tz::TimeZone;
+use jiff::{civil::date, tz::TimeZone};
 use lineside_formats::{
-    Problems,
+    Error, Problems,
+    gtfs::{Tables, TextFiles},
+    netex as publications,
     siri::{Limits, decode},
 };
-use lineside_validate::{Notices, rules::siri};
+use lineside_validate::{
+    Context, Notices,
+    rules::{netex, siri},
+};
 
 /// The codes of what is found, with the element where the decoder names one; one for each time that it is found.
 fn told(notices: &Notices, problems: &[&Problems]) -> Vec<String> {
@@ -172,4 +177,131 @@ fn what_is_not_there_is_missing_all_the_same() {
     let expected = "<ExpectedDepartureTime>soon</ExpectedDepartureTime>";
     let told = of_siri(&broken(&journeys, call, expected));
     assert_eq!(told, ["call_without_aimed_time", "invalid_timestamp ExpectedDepartureTime"]);
+}
+
+const PUBLICATION: &str = "<CompositeFrame id=\"C\" version=\"1\">\
+    <validityConditions><ValidBetween id=\"V\" version=\"1\"><FromDate>2026-01-01</FromDate><ToDate>2026-12-31</ToDate>\
+    </ValidBetween></validityConditions>\
+    <FrameDefaults><DefaultLocale><TimeZone>Europe/Oslo</TimeZone></DefaultLocale></FrameDefaults><frames>\
+    <ResourceFrame id=\"R\" version=\"1\"><organisations><Operator id=\"O1\" version=\"1\"><Name>Town Lines</Name>\
+    <ContactDetails><Url>https://town.example</Url></ContactDetails></Operator></organisations></ResourceFrame>\
+    <SiteFrame id=\"SF\" version=\"1\"><stopPlaces><StopPlace id=\"SP1\" version=\"1\"><Name>Pier</Name>\
+    <Centroid><Location><Longitude>10.7</Longitude><Latitude>59.9</Latitude></Location></Centroid></StopPlace>\
+    <StopPlace id=\"SP2\" version=\"1\"><Name>Hill</Name>\
+    <Centroid><Location><Longitude>10.8</Longitude><Latitude>59.8</Latitude></Location></Centroid></StopPlace>\
+    </stopPlaces></SiteFrame>\
+    <ServiceFrame id=\"S\" version=\"1\"><lines><Line id=\"L1\" version=\"1\"><Name>One</Name><TransportMode>bus</TransportMode>\
+    <OperatorRef ref=\"O1\"/></Line></lines>\
+    <scheduledStopPoints><ScheduledStopPoint id=\"P1\" version=\"1\"/><ScheduledStopPoint id=\"P2\" version=\"1\"/>\
+    </scheduledStopPoints><stopAssignments>\
+    <PassengerStopAssignment id=\"A1\" version=\"1\" order=\"1\"><ScheduledStopPointRef ref=\"P1\"/><StopPlaceRef ref=\"SP1\"/>\
+    </PassengerStopAssignment><PassengerStopAssignment id=\"A2\" version=\"1\" order=\"2\"><ScheduledStopPointRef ref=\"P2\"/>\
+    <StopPlaceRef ref=\"SP2\"/></PassengerStopAssignment></stopAssignments>\
+    <routes><Route id=\"RT\" version=\"1\"><LineRef ref=\"L1\"/></Route></routes>\
+    <journeyPatterns><JourneyPattern id=\"JP1\" version=\"1\"><RouteRef ref=\"RT\"/><pointsInSequence>\
+    <StopPointInJourneyPattern id=\"Q1\" version=\"1\" order=\"1\"><ScheduledStopPointRef ref=\"P1\"/>\
+    <ForAlighting>false</ForAlighting></StopPointInJourneyPattern>\
+    <StopPointInJourneyPattern id=\"Q2\" version=\"1\" order=\"2\"><ScheduledStopPointRef ref=\"P2\"/>\
+    </StopPointInJourneyPattern></pointsInSequence></JourneyPattern></journeyPatterns></ServiceFrame>\
+    <ServiceCalendarFrame id=\"SCF\" version=\"1\"><dayTypes><DayType id=\"D1\" version=\"1\"/><DayType id=\"D2\" version=\"1\"/>\
+    <DayType id=\"D3\" version=\"1\"/></dayTypes><operatingDays><OperatingDay id=\"OD\" version=\"1\">\
+    <CalendarDate>2026-06-16</CalendarDate></OperatingDay></operatingDays>\
+    <operatingPeriods><OperatingPeriod id=\"OP\" version=\"1\">\
+    <FromDate>2026-06-01</FromDate><ToDate>2026-06-30</ToDate></OperatingPeriod></operatingPeriods><dayTypeAssignments>\
+    <DayTypeAssignment id=\"DA1\" version=\"1\" order=\"1\"><Date>2026-06-15</Date><DayTypeRef ref=\"D1\"/>\
+    <isAvailable>true</isAvailable></DayTypeAssignment>\
+    <DayTypeAssignment id=\"DA2\" version=\"1\" order=\"2\"><OperatingDayRef ref=\"OD\"/><DayTypeRef ref=\"D2\"/></DayTypeAssignment>\
+    <DayTypeAssignment id=\"DA3\" version=\"1\" order=\"3\"><OperatingPeriodRef ref=\"OP\"/><DayTypeRef ref=\"D3\"/></DayTypeAssignment>\
+    </dayTypeAssignments></ServiceCalendarFrame>\
+    <TimetableFrame id=\"T\" version=\"1\"><vehicleJourneys>\
+    <ServiceJourney id=\"J1\" version=\"1\"><dayTypes><DayTypeRef ref=\"D1\"/></dayTypes><JourneyPatternRef ref=\"JP1\"/>\
+    <passingTimes><TimetabledPassingTime><StopPointInJourneyPatternRef ref=\"Q1\"/><DepartureTime>23:50:00</DepartureTime>\
+    </TimetabledPassingTime><TimetabledPassingTime><StopPointInJourneyPatternRef ref=\"Q2\"/><ArrivalTime>00:10:00</ArrivalTime>\
+    <ArrivalDayOffset>1</ArrivalDayOffset></TimetabledPassingTime></passingTimes></ServiceJourney>\
+    <ServiceJourney id=\"J2\" version=\"1\"><dayTypes><DayTypeRef ref=\"D2\"/></dayTypes><JourneyPatternRef ref=\"JP1\"/>\
+    <calls><Call><ScheduledStopPointRef ref=\"P1\"/><Departure><Time>09:00:00</Time></Departure></Call>\
+    <Call><ScheduledStopPointRef ref=\"P2\"/><Arrival><Time>09:10:00</Time></Arrival></Call></calls></ServiceJourney>\
+    <ServiceJourney id=\"J3\" version=\"1\"><validityConditions><AvailabilityCondition id=\"AC\" version=\"1\">\
+    <FromDate>2026-06-02</FromDate><ToDate>2026-06-29</ToDate><IsAvailable>true</IsAvailable></AvailabilityCondition>\
+    </validityConditions><dayTypes><DayTypeRef ref=\"D3\"/></dayTypes><JourneyPatternRef ref=\"JP1\"/>\
+    <DepartureTime>12:00:00</DepartureTime><TimeDemandTypeRef ref=\"TD\"/></ServiceJourney>\
+    </vehicleJourneys><timeDemandTypes><TimeDemandType id=\"TD\" version=\"1\"><runTimes><JourneyRunTime>\
+    <TimingLinkRef ref=\"TL\"/><RunTime>PT5M</RunTime></JourneyRunTime></runTimes></TimeDemandType></timeDemandTypes>\
+    <timingLinks><TimingLink id=\"TL\" version=\"1\"><FromPointRef ref=\"P1\"/><ToPointRef ref=\"P2\"/></TimingLink></timingLinks>\
+    </TimetableFrame></frames></CompositeFrame>";
+
+/// Tables that nobody reads.
+struct Nowhere;
+
+impl Tables for Nowhere {
+    fn begin(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// What is said of a publication: by the rules, by the decoder, and by who makes a timetable of it.
+fn of_netex(content: &str) -> Result<Vec<String>, Error> {
+    let body = format!(
+        "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\" version=\"1.1\"><dataObjects>{content}\
+         </dataObjects></PublicationDelivery>"
+    );
+    let mut files = TextFiles::new().with("a.xml", body);
+    let limits = publications::Limits::default();
+    let (publication, mut problems) = publications::decode(&mut files, &limits)?;
+    publications::write_gtfs(&publication, &mut Nowhere, &mut problems)?;
+    let mut notices = Notices::new(10);
+    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    let errors = netex::validate(&mut files, &limits, &context, &mut notices)?;
+    assert!(errors.is_empty(), "{errors:?}");
+    Ok(told(&notices, &[&problems]))
+}
+
+#[test]
+fn a_value_of_netex_that_cannot_be_read_is_told_once() {
+    assert_eq!(of_netex(PUBLICATION).unwrap(), [""; 0]);
+    for (good, bad, code) in [
+        ("23:50:00", "25:99:00", "invalid_time DepartureTime"),
+        ("00:10:00", "midnight", "invalid_time ArrivalTime"),
+        ("23:50:00", "26:00:00", "invalid_time DepartureTime"),
+        ("09:00:00", "9 o'clock", "invalid_time Time"),
+        ("09:10:00", "9:10:00", "invalid_time Time"),
+        ("12:00:00", "noon", "invalid_time DepartureTime"),
+        ("PT5M", "five minutes", "invalid_duration RunTime"),
+        ("2026-06-15", "15.6.2026", "invalid_date Date"),
+        ("2026-06-16", "2026-06-31", "invalid_date CalendarDate"),
+        ("2026-06-01", "June", "invalid_date FromDate"),
+        ("2026-06-30", "2026-06-31", "invalid_date ToDate"),
+        ("2026-06-02", "soon", "invalid_date FromDate"),
+        ("2026-01-01", "now", "invalid_date FromDate"),
+        ("2026-12-31", "ever", "invalid_date ToDate"),
+        ("<ArrivalDayOffset>1<", "<ArrivalDayOffset>next<", "invalid_integer ArrivalDayOffset"),
+        ("<isAvailable>true<", "<isAvailable>yes<", "invalid_boolean isAvailable"),
+        ("<IsAvailable>true<", "<IsAvailable>yes<", "invalid_boolean IsAvailable"),
+        ("<ForAlighting>false<", "<ForAlighting>no<", "invalid_boolean ForAlighting"),
+        ("10.7", "10,7", "invalid_float Longitude"),
+        ("59.8", "inf", "invalid_float Latitude"),
+        (">bus<", ">omnibus<", "unknown_transport_mode"),
+        ("Europe/Oslo", "Europe/Nowhere", "invalid_timezone TimeZone"),
+    ] {
+        assert_eq!(of_netex(&broken(PUBLICATION, good, bad)).unwrap(), [code], "{good} {bad}");
+    }
+}
+
+#[test]
+fn what_is_not_there_in_netex_is_missing_all_the_same() {
+    for (good, bad, codes) in [
+        (
+            "<DepartureTime>23:50:00</DepartureTime>",
+            "<DepartureTime/>",
+            &["passing_time_without_time", "journey_without_times"][..],
+        ),
+        ("<Date>2026-06-15</Date>", "", &["missing_element", "journey_without_days"]),
+        ("<RunTime>PT5M</RunTime>", "", &["journey_without_times"]),
+    ] {
+        assert_eq!(of_netex(&broken(PUBLICATION, good, bad)).unwrap(), codes, "{good}");
+    }
 }

@@ -110,8 +110,8 @@ fn the_papers_list_each_kind() {
         "siri",
         "messages of SIRI",
         "Estimated timetables, vehicle monitoring, stop monitoring and situation exchange of 2.0 and 2.1. Times are held\n\
-         against the `ResponseTimestamp` of the message, not against the clock. What cannot be read at all is told besides, by\n\
-         the codes of the decoder.",
+         against the `ResponseTimestamp` of the message, not against the clock. What cannot be read at all is told by the codes\n\
+         of the decoder, and not as missing.",
         kinds(),
     );
 }

@@ -43,7 +43,10 @@ static DECODERS: &[(&str, &str)] = &[
         "invalid_integer",
         "A value is no whole number that the field can hold and was left out; write digits alone.",
     ),
-    ("invalid_time", "A time of day is none and was left out; write it as 08:05:00."),
+    (
+        "invalid_time",
+        "A time of day is none and was left out, or is not written as one is; write it as 08:05:00.",
+    ),
     (
         "invalid_timestamp",
         "A moment is none and was left out; write it as 2026-06-15T08:05:00+02:00.",

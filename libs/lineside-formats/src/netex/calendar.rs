@@ -64,6 +64,7 @@ impl Reader<'_, '_> {
 
     pub(super) fn day_assignment(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DayAssignment>())?;
+        let n_unread = self.n_unread();
         let mut assignment = DayAssignment { file: self.file, ..DayAssignment::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -77,12 +78,14 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
+        self.keep_unread(assignment.day_type, n_unread)?;
         self.out.day_assignments.push(assignment);
         Ok(())
     }
 
     pub(super) fn operating_period(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Period>())?;
+        let n_unread = self.n_unread();
         let mut period = Period { id: self.id(), ..Period::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -94,16 +97,19 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
+        self.keep_unread(period.id, n_unread)?;
         self.out.periods.push(period);
         Ok(())
     }
 
     pub(super) fn operating_day(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<OperatingDay>())?;
+        let n_unread = self.n_unread();
         let (id, mut date) = (self.id(), None);
         while let Some(name) = self.xml.next_child()? {
             if name == "CalendarDate" { date = self.day()? } else { self.xml.skip()? }
         }
+        self.keep_unread(id, n_unread)?;
         self.out.operating_days.push(OperatingDay { id, date });
         Ok(())
     }
@@ -112,6 +118,7 @@ impl Reader<'_, '_> {
     /// can name it.
     pub(super) fn condition(&mut self) -> Result<Text, Error> {
         self.count_bytes(size_of::<Condition>())?;
+        let n_unread = self.n_unread();
         let mut condition = Condition { id: self.id(), ..Condition::default() };
         if condition.id == Text::EMPTY {
             let id = format!("condition {} of file {}", self.out.conditions.len(), self.file);
@@ -129,13 +136,16 @@ impl Reader<'_, '_> {
             }
         }
         let id = condition.id;
+        self.keep_unread(id, n_unread)?;
         self.out.conditions.push(condition);
         Ok(id)
     }
 
     /// Reads an `AvailabilityCondition` that stands in no journey. Journeys may name it; a frame holds as long as its own.
     pub(super) fn lone_condition(&mut self) -> Result<(), Error> {
+        let n_unread = self.n_unread();
         self.condition()?;
+        self.out.has_unread_validity |= self.is_of_frame() && self.n_unread() > n_unread;
         let known = self.out.conditions.last().filter(|_| self.is_of_frame());
         if let Some(&Condition { from: Some(from), to: Some(to), .. }) = known {
             self.widen_validity(from, to);
@@ -145,23 +155,25 @@ impl Reader<'_, '_> {
 
     /// Reads a `ServiceCalendar`: the period for which its day types hold, and what else is in it.
     pub(super) fn service_calendar(&mut self) -> Result<(), Error> {
-        let (mut from, mut to) = (None, None);
+        let (mut from, mut to, mut n_unread) = (None, None, self.n_unread());
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "FromDate" => from = self.day()?,
                 "ToDate" => to = self.day()?,
-                _ => self.walk()?,
+                _ => {
+                    let before = self.n_unread();
+                    self.walk()?;
+                    n_unread += self.n_unread() - before;
+                }
             }
         }
-        if let (Some(from), Some(to)) = (from, to) {
-            self.widen_validity(from, to);
-        }
+        self.frame_holds(from, to, n_unread);
         Ok(())
     }
 
     /// Reads the `ValidBetween` of a frame.
     pub(super) fn frame_validity(&mut self) -> Result<(), Error> {
-        let (mut from, mut to) = (None, None);
+        let (mut from, mut to, n_unread) = (None, None, self.n_unread());
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "FromDate" => from = self.day()?,
@@ -169,10 +181,17 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
+        self.frame_holds(from, to, n_unread);
+        Ok(())
+    }
+
+    /// Takes in for which days a frame holds; `n_unread` values could not be read before it.
+    fn frame_holds(&mut self, from: Option<Day>, to: Option<Day>, n_unread: u64) {
         if let (Some(from), Some(to)) = (from, to) {
             self.widen_validity(from, to);
+        } else {
+            self.out.has_unread_validity |= self.n_unread() > n_unread;
         }
-        Ok(())
     }
 
     fn widen_validity(&mut self, from: Day, to: Day) {

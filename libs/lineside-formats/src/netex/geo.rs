@@ -33,10 +33,6 @@ impl Reader<'_, '_> {
             .filter(|&(latitude, longitude)| latitude.abs() <= 90.0 && longitude.abs() <= 180.0))
     }
 
-    fn number(&mut self) -> Result<Option<f64>, Error> {
-        Ok(self.text()?.parse().ok().filter(|number: &f64| number.is_finite()))
-    }
-
     /// Reads a `gml:pos`: a point, or the name of a reference system that is not known.
     fn position(&mut self) -> Result<Result<Degrees, String>, Error> {
         let system = self.xml.attribute("srsName").unwrap_or_default().into_owned();

@@ -5,11 +5,10 @@ use std::ops::Range;
 use super::{
     reader::Reader,
     record::{DatedJourney, Journey, NO_TIME, PassingTime, StopUse},
+    values::DAY_SECONDS,
 };
 use crate::{Error, gtfs::Text};
 
-/// Seconds of a day.
-const DAY_SECONDS: i32 = 24 * 3_600;
 /// The furthest that a time may be from its journey's first day, in days: the reach of GTFS's times.
 const DAY_OFFSET_MAX: i32 = 40;
 
@@ -56,7 +55,7 @@ impl Reader<'_, '_> {
     pub(super) fn service_journey(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Journey>())?;
         let mut journey = Journey::new(self.id(), self.file);
-        let mut offset = 0;
+        let (mut offset, n_unread) = (0, self.n_unread());
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "DepartureTime" => journey.departure = self.time()?,
@@ -78,6 +77,7 @@ impl Reader<'_, '_> {
         if journey.departure != NO_TIME {
             journey.departure += offset * DAY_SECONDS;
         }
+        self.keep_unread(journey.id, n_unread)?;
         self.out.journeys.push(journey);
         Ok(())
     }
@@ -118,7 +118,9 @@ impl Reader<'_, '_> {
         let mut found = Vec::new();
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "AvailabilityCondition" | "ValidBetween" => found.push(self.condition()?),
+                "AvailabilityCondition" | "ValidBetween" => {
+                    found.push(self.within(Reader::condition)?);
+                }
                 "AvailabilityConditionRef" | "ValidityConditionRef" => {
                     found.push(self.reference()?);
                 }
@@ -198,8 +200,7 @@ impl Reader<'_, '_> {
     }
 
     fn day_offset(&mut self) -> Result<i32, Error> {
-        let days: i32 = self.text()?.parse().unwrap_or(0);
-        Ok(days.clamp(-1, DAY_OFFSET_MAX))
+        Ok(self.integer()?.unwrap_or(0).clamp(-1, DAY_OFFSET_MAX))
     }
 
     fn frequency_groups(&mut self, headways: &mut Vec<(i32, i32, i32)>) -> Result<(), Error> {

@@ -22,6 +22,7 @@ mod record;
 mod sites;
 mod source;
 mod to_gtfs;
+mod values;
 
 use crate::{
     Error, Losses, Problems,

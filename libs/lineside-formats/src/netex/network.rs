@@ -294,6 +294,7 @@ impl Reader<'_, '_> {
 
     pub(super) fn demand_type(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DemandType>())?;
+        let n_unread = self.n_unread();
         let mut demand_type = DemandType { id: self.id(), ..DemandType::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -302,6 +303,7 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
+        self.keep_unread(demand_type.id, n_unread)?;
         self.out.demand_types.push(demand_type);
         Ok(())
     }

@@ -7,16 +7,12 @@ use std::{
     ops::Range,
 };
 
-use super::{
-    Limits,
-    days::{self, Day},
-    record::{NO_TIME, Publication},
-};
+use super::{Limits, days::Day, record::Publication};
 use crate::{
     Error, ErrorKind, Problem, Problems,
-    gtfs::{Files, Text, values},
-    looks_like_html, span,
-    xml::{self, Xml},
+    gtfs::{Files, Text},
+    looks_like_html,
+    xml::{self, Tag, Xml},
 };
 
 /// The namespace of NeTEx.
@@ -91,6 +87,8 @@ pub(super) fn decode(
                 limits,
                 record_bytes,
                 within: Within::Other,
+                of: Tag::default(),
+                n_unread: 0,
             };
             let is_netex = reader.document();
             record_bytes = reader.record_bytes;
@@ -175,12 +173,16 @@ pub(super) fn refuse_at_sight(body: &[u8]) -> Result<(), Error> {
 pub(super) struct Reader<'x, 'o> {
     pub(super) xml: Xml<'x>,
     pub(super) file: u32,
-    name: &'o str,
+    pub(super) name: &'o str,
     pub(super) out: &'o mut Publication,
-    problems: &'o mut Problems,
+    pub(super) problems: &'o mut Problems,
     limits: &'o Limits,
     record_bytes: usize,
     within: Within,
+    /// The object that is being read.
+    pub(super) of: Tag<'x>,
+    /// Values so far that could not be read.
+    pub(super) n_unread: u64,
 }
 
 /// What the element that was opened last stands in.
@@ -257,6 +259,27 @@ impl<'x> Reader<'x, '_> {
 
     /// Reads the element that was opened last: a record, or something that may hold records.
     fn member(&mut self, name: &'x str) -> Result<(), Error> {
+        let outside = std::mem::replace(&mut self.of, self.xml.tag());
+        self.object(name)?;
+        self.of = outside;
+        Ok(())
+    }
+
+    /// Reads what stands in the object that is being read and is one itself: what is told of it is told by its id, if it has one.
+    pub(super) fn within<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (outside, tag) = (self.of, self.xml.tag());
+        if tag.attribute("id").is_some() {
+            self.of = tag;
+        }
+        let found = read(self)?;
+        self.of = outside;
+        Ok(found)
+    }
+
+    fn object(&mut self, name: &'x str) -> Result<(), Error> {
         match name {
             "Operator" | "Authority" | "GeneralOrganisation" => self.organisation(),
             "Network" | "GroupOfLines" => self.network(),
@@ -330,9 +353,9 @@ impl<'x> Reader<'x, '_> {
             if jiff::tz::TimeZone::get(&zone).is_ok() {
                 self.out.timezone = Some(zone.as_ref().into());
             } else {
+                self.out.has_unread_timezone = true;
                 let detail = "is no known time zone and is left out";
-                let problem = Problem::new(self.name, "invalid_timezone", detail);
-                self.problems.push(problem.in_field("TimeZone").with_value(&zone));
+                self.complain("TimeZone", "invalid_timezone", detail, &zone);
             }
         }
         Ok(())
@@ -340,16 +363,20 @@ impl<'x> Reader<'x, '_> {
 
     /// The text of the open element, without white space around it; empty if it is longer than the limit.
     pub(super) fn text(&mut self) -> Result<Cow<'x, str>, Error> {
+        Ok(self.named_text()?.1)
+    }
+
+    /// The same, with the name of the element.
+    pub(super) fn named_text(&mut self) -> Result<(&'x str, Cow<'x, str>), Error> {
+        let name = self.xml.tag().name();
         let text = self.xml.text_or_inner()?;
         if text.len() > self.limits.text_bytes {
-            let detail = "a text is longer than is taken, so it is left out";
-            let problem = Problem::new(self.name, "text_too_long", detail);
-            self.problems.push(problem.with_value(&text));
-            return Ok(Cow::Borrowed(""));
+            self.complain(name, "text_too_long", "is longer than is taken and is left out", &text);
+            return Ok((name, Cow::Borrowed("")));
         }
         Ok(match text {
-            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
-            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+            Cow::Borrowed(text) => (name, Cow::Borrowed(text.trim())),
+            Cow::Owned(text) => (name, Cow::Owned(text.trim().to_owned())),
         })
     }
 
@@ -397,56 +424,6 @@ impl<'x> Reader<'x, '_> {
         let start = self.out.references.len() as u32;
         self.out.references.extend_from_slice(found);
         Ok(start..self.out.references.len() as u32)
-    }
-
-    pub(super) fn flag(&mut self) -> Result<Option<bool>, Error> {
-        Ok(match &*self.text()? {
-            "true" | "1" => Some(true),
-            "false" | "0" => Some(false),
-            _ => None,
-        })
-    }
-
-    pub(super) fn day(&mut self) -> Result<Option<Day>, Error> {
-        let text = self.text()?;
-        let day = days::parse(&text);
-        if day.is_none() && !text.is_empty() {
-            self.complain("invalid_date", "is no date and is left out", &text);
-        }
-        Ok(day)
-    }
-
-    /// A time of day in seconds.
-    pub(super) fn time(&mut self) -> Result<i32, Error> {
-        let text = self.text()?;
-        // Fractions and time zones may follow; timetables are in local time.
-        let clock = text.as_bytes().get(..8).unwrap_or(text.as_bytes());
-        match values::time(clock) {
-            Ok(time) => Ok(time),
-            Err(_) if text.is_empty() => Ok(NO_TIME),
-            Err(_) => {
-                self.complain("invalid_time", "is no time of day and is left out", &text);
-                Ok(NO_TIME)
-            }
-        }
-    }
-
-    /// A duration such as `PT1M30S` in seconds.
-    pub(super) fn duration(&mut self) -> Result<Option<i32>, Error> {
-        let text = self.text()?;
-        let seconds =
-            span::seconds(&text).filter(|seconds| (0..=values::TIME_MAX).contains(seconds));
-        if seconds.is_none() && !text.is_empty() {
-            self.complain("invalid_duration", "is no duration and is left out", &text);
-        }
-        Ok(seconds)
-    }
-
-    /// Tells of a value that cannot be taken.
-    #[cold]
-    fn complain(&mut self, code: &'static str, detail: &str, value: &str) {
-        let name = self.name;
-        self.problems.push_with(name, code, || Problem::new(name, code, detail).with_value(value));
     }
 
     /// Counts the memory of what is about to be kept.

@@ -1,7 +1,10 @@
 //! The records of a publication, in NeTEx's own terms. Ids, names and references are texts of one arena; what names what
 //! is looked up when all files are read.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
 
 use serde::Serialize;
 
@@ -60,6 +63,12 @@ pub struct Publication {
     pub(super) dated_journeys: Vec<DatedJourney>,
     /// References that records have several of, by their ranges.
     pub(super) references: Vec<Text>,
+    /// Records with a time, a day or a duration that is there and cannot be read, or day types with such an assignment.
+    pub(super) unread: HashSet<Text>,
+    /// Whether that is so of the days for which a frame holds.
+    pub(super) has_unread_validity: bool,
+    /// Whether a frame names a time zone that is none.
+    pub(super) has_unread_timezone: bool,
     /// What was passed over on the way and is of use to riders.
     pub(super) untranslated: Losses,
     /// How much memory what is made of the records may take, besides the tables, in bytes.
@@ -125,6 +134,9 @@ impl Publication {
             passing_times: Vec::new(),
             dated_journeys: Vec::new(),
             references: Vec::new(),
+            unread: HashSet::new(),
+            has_unread_validity: false,
+            has_unread_timezone: false,
             untranslated: Losses::new(),
             bytes_left: 0,
         }

@@ -15,7 +15,7 @@ impl Reader<'_, '_> {
                 "quays" => {
                     while let Some(name) = self.xml.next_child()? {
                         match name {
-                            "Quay" => self.quay(place.id)?,
+                            "Quay" => self.within(|reader| reader.quay(place.id))?,
                             // A quay that stands beside it, and mostly does not name it itself.
                             "QuayRef" => {
                                 let quay = self.reference()?;
@@ -76,12 +76,12 @@ impl Reader<'_, '_> {
         let (mut overall, mut wheelchair) = (None, None);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "MobilityImpairedAccess" => overall = self.flag()?,
+                "MobilityImpairedAccess" => overall = self.limitation()?,
                 "limitations" => {
                     while self.xml.next_child()?.is_some() {
                         while let Some(name) = self.xml.next_child()? {
                             if name == "WheelchairAccess" {
-                                wheelchair = self.flag()?;
+                                wheelchair = self.limitation()?;
                             } else {
                                 self.xml.skip()?;
                             }
@@ -92,6 +92,15 @@ impl Reader<'_, '_> {
             }
         }
         Ok(wheelchair.or(overall))
+    }
+
+    /// Whether something is so; nothing where it is so in part, or nobody knows.
+    fn limitation(&mut self) -> Result<Option<bool>, Error> {
+        Ok(match &*self.text()? {
+            "true" | "1" => Some(true),
+            "false" | "0" => Some(false),
+            _ => None,
+        })
     }
 
     pub(super) fn stop_point(&mut self) -> Result<(), Error> {

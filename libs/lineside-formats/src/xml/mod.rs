@@ -16,6 +16,33 @@ use quick_xml::{
     name::{NamespaceResolver, QName, ResolveResult},
 };
 
+/// The name, with prefix, and the attributes of an element, as the document has them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tag<'a>(&'a str, &'a str);
+
+impl<'a> Tag<'a> {
+    /// Its name without prefix.
+    pub(crate) fn name(self) -> &'a str {
+        memchr(b':', self.0.as_bytes()).map_or(self.0, |colon| &self.0[colon + 1..])
+    }
+
+    /// An attribute by its name without prefix.
+    pub(crate) fn attribute(self, name: &str) -> Option<Cow<'a, str>> {
+        if self.1.is_empty() {
+            return None;
+        }
+        let mut all = Attributes::new(self.1, 0);
+        let found =
+            all.with_checks(false).flatten().find(|it| it.key.local_name().as_ref() == name)?;
+        match found.value {
+            Cow::Borrowed(value) => quick_xml::escape::unescape(value).ok(),
+            Cow::Owned(value) => {
+                quick_xml::escape::unescape(&value).ok().map(|it| Cow::Owned(it.into_owned()))
+            }
+        }
+    }
+}
+
 pub(crate) use encoding::{start_to_text, to_text};
 
 use crate::{Error, ErrorKind};
@@ -64,8 +91,8 @@ pub(crate) struct Xml<'a> {
     depth: usize,
     /// Whether the open element is of the form `<name/>`, so that its end is no event.
     is_empty: bool,
-    /// The name, with prefix, and the attributes of the element that was opened last.
-    tag: (&'a str, &'a str),
+    /// The element that was opened last.
+    tag: Tag<'a>,
     lone_ampersands: u64,
     /// Elements so far.
     n_opened: u64,
@@ -94,7 +121,7 @@ impl<'a> Xml<'a> {
             limits,
             depth: 0,
             is_empty: false,
-            tag: ("", ""),
+            tag: Tag::default(),
             lone_ampersands: 0,
             n_opened: 0,
             goes_on: None,
@@ -207,19 +234,13 @@ impl<'a> Xml<'a> {
 
     /// An attribute of the element that was opened last, by its name without prefix.
     pub(crate) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
-        let (_, attributes) = self.tag;
-        if attributes.is_empty() {
-            return None;
-        }
-        let mut all = Attributes::new(attributes, 0);
-        let found =
-            all.with_checks(false).flatten().find(|it| it.key.local_name().as_ref() == name)?;
-        match found.value {
-            Cow::Borrowed(value) => quick_xml::escape::unescape(value).ok(),
-            Cow::Owned(value) => {
-                quick_xml::escape::unescape(&value).ok().map(|it| Cow::Owned(it.into_owned()))
-            }
-        }
+        self.tag.attribute(name)
+    }
+
+    /// The element that was opened last.
+    #[cfg(feature = "netex")]
+    pub(crate) fn tag(&self) -> Tag<'a> {
+        self.tag
     }
 
     /// The namespace of the element that was opened last; `None` where it has none.
@@ -258,7 +279,7 @@ impl<'a> Xml<'a> {
         let (name, attributes) = tag.split_at(start.name().as_ref().len());
         self.depth += 1;
         self.is_empty = is_empty;
-        self.tag = (name, attributes);
+        self.tag = Tag(name, attributes);
         self.n_opened += 1;
         if self.n_opened.is_multiple_of(ELEMENTS_PER_ASKING)
             && self.goes_on.is_some_and(|goes_on| !goes_on())
@@ -273,7 +294,7 @@ impl<'a> Xml<'a> {
         if !attributes.is_empty() {
             self.take_attributes(start)?;
         }
-        Ok(memchr(b':', name.as_bytes()).map_or(name, |colon| &name[colon + 1..]))
+        Ok(self.tag.name())
     }
 
     fn close(&mut self) {
@@ -291,7 +312,7 @@ impl<'a> Xml<'a> {
     }
 
     fn take_attributes(&mut self, start: &BytesStart<'a>) -> Result<(), Error> {
-        let (name, attributes) = self.tag;
+        let Tag(name, attributes) = self.tag;
         if attributes.len() > UNCOUNTED_BYTES {
             let too_long = attributes.len() > self.limits.attribute_bytes;
             let mut all = start.attributes();

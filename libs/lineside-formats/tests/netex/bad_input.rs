@@ -81,10 +81,8 @@ fn a_long_text_is_left_out_with_a_problem() {
     let limits = Limits { text_bytes: 1_000, ..Limits::default() };
     let body = good().replace("Town Lines", &"x".repeat(1_001));
     let loaded = read_within(body.as_bytes(), &limits).unwrap();
-    assert!(
-        sentences(&loaded.problems)[0]
-            .starts_with("publication.xml: a text is longer than is taken")
-    );
+    let sentence = &sentences(&loaded.problems)[0];
+    assert!(sentence.starts_with("publication.xml, Name: is longer than is taken"), "{sentence}");
     assert_eq!(loaded.timetable.agencies().next().unwrap().name, "T:Operator:1");
     assert_eq!(loaded.timetable.trips().len(), 1);
 }

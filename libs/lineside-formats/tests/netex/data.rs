@@ -85,7 +85,7 @@ const PROBLEMS: &[(&str, u64)] = &[
     ("journey_of_windows", 10),
     ("journey_without_days", 105),
     ("journey_without_line", 61),
-    ("journey_without_times", 8),
+    ("journey_without_times", 7),
     ("missing_name", 17),
     ("missing_timezone", 15),
     ("missing_url", 32),

@@ -167,19 +167,19 @@ fn a_bad_journey_costs_only_itself() {
     for (bad, sentence) in [
         (
             journey("bad", &plain_times()).replace("T:JP:1", "T:JP:9"),
-            "publication.xml, JourneyPatternRef: bad refers to something that is in no file: \"T:JP:9\"",
+            "publication.xml, JourneyPatternRef: refers to something that is in no file (bad): \"T:JP:9\"",
         ),
         (
             journey("bad", &plain_times()).replace("T:DayType:1", "T:DayType:9"),
-            "publication.xml, DayTypeRef: bad refers to something that is in no file: \"T:DayType:9\"",
+            "publication.xml, DayTypeRef: refers to something that is in no file (bad): \"T:DayType:9\"",
         ),
         (
             journey("bad", &plain_times()).replace("T:SPJP:2", "T:SPJP:9"),
-            "publication.xml: has a time at a point that its pattern does not have: \"bad\"",
+            "publication.xml: has a time at a point that its pattern does not have (bad)",
         ),
         (
             journey("bad", ""),
-            "publication.xml: has no times, or none at its first or last call: \"bad\"",
+            "publication.xml: has no times, or none at its first or last call (bad)",
         ),
         (
             journey(
@@ -189,11 +189,11 @@ fn a_bad_journey_costs_only_itself() {
                     "<ArrivalTime>08:10:00</ArrivalTime>",
                 ),
             ),
-            "publication.xml: is no time of day and is left out: \"8 o'clock\"",
+            "publication.xml, DepartureTime: is no time of day and is left out (bad): \"8 o'clock\"",
         ),
         (
             journey("good", &plain_times()),
-            "publication.xml: stands there twice; the first counts: \"good\"",
+            "publication.xml: stands there twice; the first counts (good)",
         ),
     ] {
         let loaded = read(town(&format!("{good}{bad}")));

@@ -164,13 +164,10 @@ fn an_organisation_without_an_address_is_told_once() {
     let unnamed = body.replace("<OperatorRef ref='T:Operator:1'/>", "");
     let mute = body.replace("<Url>www.town.example</Url>", "");
     for (body, expected) in [
-        (
-            mute,
-            "publication.xml: the organisation has no Url, which GTFS asks for: \"T:Operator:1\"",
-        ),
+        (mute, "publication.xml: the organisation has no Url, which GTFS asks for (T:Operator:1)"),
         (
             unnamed.replace("<Operator id", "<Operator id='T:Operator:2'/><Operator id"),
-            "publication.xml: no organisation is named, so there is no Url, which GTFS asks for: \"T:Line:1\"",
+            "publication.xml: no organisation is named, so there is no Url, which GTFS asks for (T:Line:1)",
         ),
     ] {
         let problems = read(body).problems;
@@ -196,7 +193,9 @@ fn a_stop_is_called_as_what_is_there() {
         });
         assert_eq!(names, expected, "{body}");
         let told = unnamed.iter().map(|id| {
-            format!("publication.xml: has no name, nor has what is there; its id stands for it: \"{id}\"")
+            format!(
+                "publication.xml: has no name, nor has what is there; its id stands for it ({id})"
+            )
         });
         assert_eq!(sentences(&loaded.problems), told.collect::<Vec<_>>(), "{body}");
     };
@@ -270,7 +269,7 @@ fn a_quay_of_a_register_elsewhere_keeps_its_id() {
     assert_eq!(
         sentences(&loaded.problems),
         [
-            "publication.xml, QuayRef: T:SSP:center refers to something that is in no file: \"T:Quay:1\"",
+            "publication.xml, QuayRef: refers to something that is in no file (T:SSP:center): \"T:Quay:1\"",
             "stops.txt line 5, stop_lat: has no latitude and longitude",
         ]
     );

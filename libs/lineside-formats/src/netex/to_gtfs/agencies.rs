@@ -28,7 +28,7 @@ impl Writer<'_, '_> {
             "agency.txt",
             &[id, name, url, timezone, lang, "agency_phone", "agency_email"],
         )?;
-        if self.publication.timezone.is_none() {
+        if self.publication.timezone.is_none() && !self.publication.has_unread_timezone {
             let detail = "no frame names a time zone; times are taken as UTC";
             self.problems.push(Problem::new("publication", "missing_timezone", detail));
         }

@@ -140,8 +140,9 @@ impl<'p> Writer<'p, '_> {
     fn leads_nowhere(&mut self, file: u32, field: &'static str, of: Text, to: Text) {
         let (file, of, to) = (self.publication.file(file), self.text(of), self.text(to));
         self.problems.push_with(file, "unresolved_for_timetable", || {
-            let detail = format!("{of} refers to something that is in no file");
-            Problem::new(file, "unresolved_for_timetable", detail).in_field(field).with_value(to)
+            let detail = "refers to something that is in no file";
+            let problem = Problem::new(file, "unresolved_for_timetable", detail).in_record(of);
+            problem.in_field(field).with_value(to)
         });
     }
 
@@ -149,7 +150,7 @@ impl<'p> Writer<'p, '_> {
     #[cold]
     fn complain(&mut self, file: u32, code: &'static str, detail: &str, of: Text) {
         let (file, of) = (self.publication.file(file), self.text(of));
-        self.problems.push_with(file, code, || Problem::new(file, code, detail).with_value(of));
+        self.problems.push_with(file, code, || Problem::new(file, code, detail).in_record(of));
     }
 }
 

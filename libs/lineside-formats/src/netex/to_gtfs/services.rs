@@ -29,6 +29,8 @@ pub(super) struct Services<'p> {
     assignments: HashMap<Text, Vec<u32>>,
     /// The days of dated journeys, and whether they run, by journey.
     dated: HashMap<Text, Vec<(Day, bool)>>,
+    /// Journeys with a dated one whose day cannot be read.
+    unread_dated: HashSet<Text>,
     /// The days of day types, of conditions (none for those that say nothing), and of what journeys name together.
     of_types: HashMap<Text, Rc<Days>>,
     of_conditions: HashMap<(Text, Ends), Option<Rc<Days>>>,
@@ -66,7 +68,11 @@ impl<'p> Services<'p> {
             assignments.entry(assignment.day_type).or_default().push(number);
         }
         let mut dated: HashMap<Text, Vec<(Day, bool)>> = HashMap::new();
+        let mut unread_dated = HashSet::new();
         for journey in &publication.dated_journeys {
+            if publication.unread.contains(&journey.day) {
+                unread_dated.insert(journey.journey);
+            }
             let day = super::find(&publication.operating_days, &operating_days, journey.day);
             if let Some(date) = day.and_then(|day| day.date) {
                 dated.entry(journey.journey).or_default().push((date, !journey.is_cancelled));
@@ -80,6 +86,7 @@ impl<'p> Services<'p> {
             conditions: by_id(&publication.conditions, |it| it.id),
             assignments,
             dated,
+            unread_dated,
             of_types: HashMap::new(),
             of_conditions: HashMap::new(),
             of_names: HashMap::new(),
@@ -92,6 +99,41 @@ impl<'p> Services<'p> {
     /// Whether a day type is in any file.
     pub(super) fn knows(&self, day_type: Text) -> bool {
         self.day_types.contains_key(&day_type)
+    }
+
+    /// Whether anything cannot be read of what says on which days a journey runs.
+    pub(super) fn has_unread_day(&self, journey: &Journey) -> bool {
+        let publication = self.publication;
+        let is_unread = |id: &Text| publication.unread.contains(id);
+        let of_types = |types: &[Text]| types.iter().any(|&id| self.is_unread_type(id));
+        let of_condition = |id: &Text| {
+            let condition = super::find(&publication.conditions, &self.conditions, *id);
+            is_unread(id)
+                || condition.is_some_and(|condition| {
+                    of_types(publication.list(&condition.day_types))
+                        || publication.list(&condition.operating_days).iter().any(is_unread)
+                })
+        };
+        publication.has_unread_validity
+            || self.unread_dated.contains(&journey.id)
+            || of_types(publication.list(&journey.day_types))
+            || publication.list(&journey.conditions).iter().any(of_condition)
+    }
+
+    /// The same of a day type.
+    fn is_unread_type(&self, id: Text) -> bool {
+        let publication = self.publication;
+        let is_unread = |id: Text| publication.unread.contains(&id);
+        let numbers = self.assignments.get(&id).map_or(&[][..], Vec::as_slice);
+        let mut assignments =
+            numbers.iter().filter_map(|&at| publication.day_assignments.get(at as usize));
+        is_unread(id)
+            || assignments.any(|it| {
+                let period = super::find(&publication.periods, &self.periods, it.period);
+                is_unread(it.period)
+                    || is_unread(it.operating_day)
+                    || period.is_some_and(|it| is_unread(it.from_day) || is_unread(it.to_day))
+            })
     }
 
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated

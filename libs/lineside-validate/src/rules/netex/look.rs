@@ -279,11 +279,19 @@ impl Visit for Look<'_> {
     fn text(&mut self, name: &str, text: &str) {
         let Some(open) = self.open.last_mut() else { return };
         match name {
-            "ArrivalTime" => open.call.arrival = times::seconds(text),
-            "DepartureTime" => open.call.departure = times::seconds(text),
+            "ArrivalTime" | "DepartureTime" => {
+                let time = times::seconds(text);
+                open.call.has_unread_time |= time.is_none() && !text.is_empty();
+                match name {
+                    "ArrivalTime" => open.call.arrival = time,
+                    _ => open.call.departure = time,
+                }
+            }
             "ArrivalDayOffset" | "DepartureDayOffset" => {
-                let days = text.parse::<i8>().map_or(0, i64::from);
+                let days = text.parse::<i32>().ok().map(i64::from);
+                open.call.has_unread_offset |= days.is_none() && !text.is_empty();
                 open.call.has_offset = true;
+                let days = days.unwrap_or(0);
                 match name {
                     "ArrivalDayOffset" => open.call.arrival_days = days,
                     _ => open.call.departure_days = days,
@@ -291,8 +299,8 @@ impl Visit for Look<'_> {
             }
             "FromDate" => open.from = day(text),
             "ToDate" => open.to = day(text),
-            "Longitude" => open.longitude = text.parse().ok(),
-            "Latitude" => open.latitude = text.parse().ok(),
+            "Longitude" => open.longitude = degrees(text),
+            "Latitude" => open.latitude = degrees(text),
             _ => {}
         }
     }
@@ -310,6 +318,11 @@ impl Visit for Look<'_> {
             self.ends(open);
         }
     }
+}
+
+/// A number of degrees; `inf` and the like are none.
+fn degrees(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|degrees: &f64| degrees.is_finite())
 }
 
 /// The day of a date, with or without a time behind it.

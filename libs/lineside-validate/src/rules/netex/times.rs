@@ -19,6 +19,10 @@ pub(super) struct Call {
     pub(super) departure_days: i64,
     /// Whether it says on which day it is.
     pub(super) has_offset: bool,
+    /// Whether it has a time that is there and cannot be read, which is told by whoever reads it for a timetable,
+    pub(super) has_unread_time: bool,
+    /// or such an offset.
+    pub(super) has_unread_offset: bool,
     /// Whether it says something else about when: between which times.
     pub(super) is_window: bool,
 }
@@ -105,10 +109,14 @@ pub(super) fn look(file: &str, id: &str, calls: &[Call], out: &mut Notices) {
         let say = |sample: &mut Sample| {
             _ = sample.put("filename", file).put("id", id).put("call", at + 1)
         };
+        // On which day it is, nobody knows.
+        if call.has_unread_offset {
+            continue;
+        }
         let arrival = call.arrival.map(|time| time + call.arrival_days * DAY_S);
         let departure = call.departure.map(|time| time + call.departure_days * DAY_S);
         let (Some(first), Some(last)) = (arrival.or(departure), departure.or(arrival)) else {
-            if !call.is_window {
+            if !call.is_window && !call.has_unread_time {
                 out.add(&kinds::NO_TIME, say);
             }
             continue;
