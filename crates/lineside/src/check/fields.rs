@@ -108,7 +108,10 @@ impl Fields {
             },
             Unit::Degrees => shortened(number, COORDINATE_DIGITS),
             Unit::Meters => format!("{} m", shortened(number, if number < 10.0 { 2 } else { 0 })),
+            // A name may say it, as the reference's do.
+            Unit::Kilometers if name.ends_with("Km") => shortened(number, 2),
             Unit::Kilometers => format!("{} km", shortened(number, 2)),
+            Unit::KilometersPerHour if name.ends_with("Kph") => shortened(number, 0),
             Unit::KilometersPerHour => format!("{} km/h", shortened(number, 0)),
             Unit::MetersPerSecond => format!("{} m/s", shortened(number, 1)),
             Unit::Seconds => format!("{} s", shortened(number, 1)),
@@ -176,7 +179,7 @@ pub(crate) fn table(code: &str, summary: &str, samples: &[Map<String, Value>]) -
         @if !names.is_empty() {
             div.scroll tabindex="0" role="region" aria-label=(format!("Rows of {code}")) {
                 table.samples {
-                    thead { tr { @for name in &names { th scope="col" title=[fields.meaning(name)] { (name) } } } }
+                    thead { tr { @for name in &names { th scope="col" title=[fields.meaning(name).map(|it| it.replace('`', ""))] { (name) } } } }
                     tbody {
                         @for sample in samples {
                             tr { @for name in &names { td { (fields.cell(name, sample).unwrap_or_default()) } } }
@@ -222,6 +225,21 @@ mod tests {
             ("speed", "16677 m/s"),
         ];
         assert_eq!(shown("vehicle_jump", &jump), pairs(&expected));
+        let leg = json!({"distanceKm": 5977.123, "speedKph": 881.5});
+        assert_eq!(
+            shown("fast_travel_between_far_stops", &leg),
+            pairs(&[
+                ("filename", "stop_times.txt"),
+                ("speedKph", "882"),
+                ("distanceKm", "5977.12")
+            ])
+        );
+        let back = json!({"headerTimestamp": 1_795_369_202, "previousTimestamp": 1_795_370_379});
+        let expected = [
+            ("headerTimestamp", "2026-11-22T17:40:02Z"),
+            ("previousTimestamp", "2026-11-22T17:59:39Z"),
+        ];
+        assert_eq!(shown("E018", &back), pairs(&expected));
         let old = json!({"headerTimestamp": 1_795_369_202, "now": 1_795_370_379, "age": 1177});
         let expected = [
             ("headerTimestamp", "2026-11-22T17:40:02Z"),

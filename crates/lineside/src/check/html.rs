@@ -1,7 +1,9 @@
 //! A report as a page that needs no other file: to be kept, mailed, or put beside a build.
 
+use jiff::Timestamp;
+use jiff::civil::Date;
 use lineside_validate::Severity;
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Checked, Point, UNREAD, grouped, picture, table, text, unread_words};
 
@@ -42,8 +44,8 @@ pub(super) fn write(checked: &Checked) -> String {
             body { main {
                 h1 { (plan.input) }
                 p {
-                    (text::name_of(checked)) ", looked at " (plan.at) " as of " (plan.today)
-                    " by Lineside " (env!("CARGO_PKG_VERSION")) "."
+                    (text::called(checked.format)) ", looked at " (moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
+                    ", judged as of " (day(&plan.today.to_string())) "."
                 }
                 p { strong { (text::sum_of(checked)) } }
                 p { (text::counts_of(checked).join(", ")) }
@@ -61,14 +63,35 @@ pub(super) fn write(checked: &Checked) -> String {
     page.into_string()
 }
 
+/// A paragraph of a rule's page: what stands in backticks is code.
+pub(crate) fn prose(text: &str) -> Markup {
+    html! {
+        @for (at, piece) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// A moment of RFC 3339, for people and machines; what is none stays as it is.
+fn moment(at: &str) -> Markup {
+    let shown =
+        at.parse::<Timestamp>().map(|at| at.strftime("%-d %b %Y, %H:%M:%S UTC").to_string());
+    html! { time datetime=(at) { (shown.unwrap_or_else(|_| at.to_owned())) } }
+}
+
+/// A day as a report has it, such as `2026-06-15`, for people; what is none stays as it is.
+pub(crate) fn day(day: &str) -> String {
+    day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b %Y").to_string())
+}
+
 /// Each kind with its first rows; errors stand open.
-fn findings(findings: &[super::Finding], outline: &[Point]) -> maud::Markup {
+fn findings(findings: &[super::Finding], outline: &[Point]) -> Markup {
     html! {
         @for finding in findings {
             @let name = finding.severity.name().to_lowercase();
             details open[finding.severity == Severity::Error] {
                 summary { strong class=(name) { (finding.severity.name()) } " " (finding.title()) }
-                p { (finding.summary) }
+                p { (prose(finding.summary)) }
                 (picture::of(&finding.places, &finding.samples, outline))
                 (samples(finding))
             }
@@ -76,7 +99,7 @@ fn findings(findings: &[super::Finding], outline: &[Point]) -> maud::Markup {
     }
 }
 
-fn samples(finding: &super::Finding) -> maud::Markup {
+fn samples(finding: &super::Finding) -> Markup {
     let kept = finding.samples.len();
     let shown = &finding.samples[..kept.min(SHOWN)];
     let more = finding.total.saturating_sub(shown.len() as u64);
@@ -88,5 +111,26 @@ fn samples(finding: &super::Finding) -> maud::Markup {
                 @if kept > SHOWN { " The first " (grouped(kept as u64)) " stand in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " give." }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_days_are_for_people() {
+        let told = moment("2026-11-22T23:08:41.233Z").into_string();
+        assert!(told.ends_with(">22 Nov 2026, 23:08:41 UTC</time>"), "{told}");
+        assert_eq!(day("2026-06-05"), "5 Jun 2026");
+        assert_eq!(
+            (moment("then").into_string().contains(">then<"), day("soon")),
+            (true, "soon".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_stands_in_backticks_is_code() {
+        assert_eq!(prose("See `a.txt` <b>").into_string(), "See <code>a.txt</code> &lt;b&gt;");
     }
 }

@@ -5,6 +5,7 @@
 
 mod bikes;
 mod codes;
+mod contents;
 mod counted;
 mod fields;
 mod fit;
@@ -21,28 +22,30 @@ mod unlike;
 mod unread;
 mod values;
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use jiff::civil::Date;
 use lineside_formats::gtfs::Limits;
 use lineside_formats::{Format, sniff};
 use lineside_ingest::SiriIds;
-use lineside_validate::gtfs::{Source, ZipSource};
+use lineside_validate::gtfs::{File, Source, ZipSource};
 use lineside_validate::report::{self, Run, Summary};
 use lineside_validate::rules::gtfs::Unread;
 use lineside_validate::rules::{SystemError, gtfs};
 use lineside_validate::{Context, Notices, Severity};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(crate) use codes::know;
+pub(crate) use contents::contents;
 use counted::Counted;
 pub(crate) use counted::Progress;
 pub(crate) use fields::{grouped, table};
+pub(crate) use html::{day, prose};
 pub(crate) use places::{Place, Point, outline_of};
 pub(crate) use reckoning::{memory_for, memory_until, too_much};
 pub(crate) use reread::Reread;
-pub(crate) use text::harmless;
+pub(crate) use text::{called, harmless};
+pub(crate) use unlike::of_folder;
 pub(crate) use unread::{UNREAD, UNREAD_FILE, unread_words};
 pub(crate) use values::memory_of;
 
@@ -200,12 +203,15 @@ impl Checked {
         report::system_errors(&self.errors)
     }
 
-    /// Where findings are, by code, and what is well known around them.
-    pub(crate) fn places(&self) -> Value {
+    /// Where findings are, by code, and what is well known around them: as JSON, in which a coordinate has the digits that tell it
+    /// from others.
+    pub(crate) fn places(&self) -> impl Serialize {
         let of = |finding: &Finding| places::known(&finding.places, &finding.samples).into_owned();
-        let all = self.findings.iter().map(|finding| (&finding.code, of(finding)));
-        let all: BTreeMap<&String, Vec<Place>> = all.filter(|(_, it)| !it.is_empty()).collect();
-        json!({ "outline": self.outline, "places": all })
+        let all = self.findings.iter().map(|finding| (finding.code.clone(), of(finding)));
+        places::Written {
+            outline: self.outline.clone(),
+            places: all.filter(|(_, it)| !it.is_empty()).collect(),
+        }
     }
 
     /// The files of which rules did not see all, as JSON.
@@ -310,7 +316,12 @@ fn schedule(
 ) -> Result<Checked, String> {
     fits(body, &plan)?;
     let source = ZipSource::new(body, &Limits::default()).map_err(|error| error.to_string())?;
-    progress.expect(source.list().iter().map(|(_, size)| size).sum());
+    let listed = source.list();
+    if !source.has_nested() && !listed.iter().any(|(name, _)| File::of_name(name).is_some()) {
+        let names = listed.iter().map(|(name, _)| name.as_str());
+        unlike::zip_of_zips(names).map_or(Ok(()), Err)?;
+    }
+    progress.expect(listed.iter().map(|(_, size)| size).sum());
     let source = Counted::new(source, progress);
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
@@ -337,6 +348,7 @@ fn schedule(
         ("agencies", counts.agencies),
         ("routes", counts.routes),
         ("trips", counts.trips),
+        ("blocks", counts.blocks),
         ("stops", counts.stops),
         ("shapes", counts.shapes),
     ];

@@ -27,6 +27,11 @@ pub(super) fn check(
     if stop.is_stopped() {
         return Err(STOPPED.to_owned());
     }
+    let single = single_name(format, body, &plan.input);
+    let looked = looked.map_err(|error| match single {
+        Some(_) => error.strip_prefix(&format!("{SINGLE}: ")).unwrap_or(&error).to_owned(),
+        None => error,
+    });
     let Looked { problems, unused, counts, mut errors, mut outline } = looked?;
     let mut found = super::findings(&notices);
     // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
@@ -37,7 +42,7 @@ pub(super) fn check(
             }
         }
     }
-    if format == Format::GtfsRt && plan.schedule.is_none() {
+    if matches!(format, Format::GtfsRt | Format::Siri) && plan.schedule.is_none() {
         found.push(Finding { code: codes::SCHEDULE_NOT_GIVEN.to_owned(), ..NO_SCHEDULE });
     }
     if format == Format::GtfsRt {
@@ -50,6 +55,9 @@ pub(super) fn check(
         errors.extend(fit::judge(body, &plan, stop, (&mut notices, &mut outline))?);
         found.extend(super::findings(&notices));
     }
+    if let Some(name) = single {
+        call_by_name(&mut found, &name);
+    }
     let mut checked = Checked::new(format, plan, found);
     checked.counts = counts;
     if checked.plan.with_places {
@@ -57,6 +65,28 @@ pub(super) fn check(
     }
     checked.errors = errors;
     Ok(checked)
+}
+
+/// What a publication of one file goes by in its decoder.
+const SINGLE: &str = "publication.xml";
+/// The field of a file's name.
+const FILENAME: &str = "filename";
+
+/// How a publication of NeTEx is called that is one file and no zip: as whoever brings it calls it.
+fn single_name(format: Format, body: &[u8], input: &str) -> Option<String> {
+    let is_single = format == Format::Netex && !body.starts_with(b"PK");
+    let path = input.split(['?', '#']).next().unwrap_or(input);
+    is_single.then(|| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned())
+}
+
+/// Names the one file of a publication where findings say in which file they are.
+fn call_by_name(findings: &mut [Finding], name: &str) {
+    let samples = findings.iter_mut().flat_map(|finding| &mut finding.samples);
+    for file in samples.filter_map(|sample| sample.get_mut(FILENAME)) {
+        if file == SINGLE {
+            *file = json!(name);
+        }
+    }
 }
 
 /// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, of which the stops become the outline, else
@@ -286,7 +316,7 @@ fn sample(problem: &Problem, format: Format) -> Map<String, Value> {
     // Of SIRI it is told the how manieth record it is.
     let line = if format == Format::Siri { "record" } else { "line" };
     let fields = [
-        ("filename", Some(json!(problem.file))),
+        (FILENAME, Some(json!(problem.file))),
         (line, problem.line.map(|line| json!(line))),
         ("id", problem.id.as_ref().map(|id| json!(id))),
         ("fieldName", problem.field.as_ref().map(|field| json!(field))),

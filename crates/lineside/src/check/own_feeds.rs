@@ -60,6 +60,8 @@ fn plan(origin: &Origin, now: UnixMillis) -> Plan {
         today: at.to_zoned(zone).date(),
         at: at.to_string(),
         now: now.seconds(),
+        // It is the look that has none.
+        ignored: vec![codes::SCHEDULE_NOT_GIVEN.to_owned()],
         ..Plan::plain()
     }
 }

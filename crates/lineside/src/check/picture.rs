@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
+use super::contents::of_number;
 use super::places::{self, Place, Point};
-use super::text::of_number;
 
 /// The side of a map, in its own units, and its margin.
 const SIDE: f64 = 400.0;

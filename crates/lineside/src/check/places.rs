@@ -3,7 +3,7 @@
 //! Most rows say it themselves; of a schedule they name stops and shapes, which are looked up while it is at hand.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use lineside_validate::gtfs::{Feed, File};
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,14 @@ pub(crate) struct Place {
     pub(crate) at: Point,
     /// What is there, in short.
     pub(crate) label: String,
+}
+
+/// What `places.json` holds. Not put together as a [`Value`], whose numbers would show what a coordinate lacks of a decimal.
+#[derive(Debug, Serialize)]
+pub(super) struct Written {
+    pub(super) outline: Vec<Point>,
+    /// By code.
+    pub(super) places: BTreeMap<String, Vec<Place>>,
 }
 
 /// What codes of findings in a schedule have in them that are about places.
@@ -229,6 +237,17 @@ mod tests {
         ] {
             assert_eq!(labels(&sample), [], "{sample}");
         }
+    }
+
+    #[test]
+    fn coordinates_are_written_with_no_digits_that_say_nothing() {
+        let place = Place { at: [59.9, -0.1], label: "a".to_owned() };
+        let places = [("x".to_owned(), vec![place])].into();
+        let written = serde_json::to_string(&Written { outline: vec![[10.7, 48.137_154]], places });
+        assert_eq!(
+            written.unwrap(),
+            r#"{"outline":[[10.7,48.137154]],"places":{"x":[{"at":[59.9,-0.1],"label":"a"}]}}"#
+        );
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) struct Reread {
     pub(crate) today: String,
     /// Of which format it is, where the report says it or its shape does.
     pub(crate) format: Option<Format>,
-    /// What there is of each kind, as far as there is any.
+    /// What there is of each kind.
     pub(crate) counts: Vec<(String, u64)>,
     /// Which version of the validator looked.
     pub(crate) validator: String,
@@ -216,7 +216,7 @@ impl<'a> About<'a> {
     fn counts(&self) -> Vec<(String, u64)> {
         let counts = self.counts.and_then(|it| serde_json::from_str(it.get()).ok());
         let FirstByName::<&RawValue, COUNTS_MAX>(counts) = counts.unwrap_or_default();
-        let number = |n: &RawValue| serde_json::from_str(n.get()).ok().filter(|n| *n > 0);
+        let number = |n: &RawValue| serde_json::from_str(n.get()).ok();
         counts.into_iter().filter_map(|(name, n)| Some((name, number(n)?))).collect()
     }
 }

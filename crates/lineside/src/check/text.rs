@@ -9,8 +9,7 @@ use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use super::unread::is_partly_read;
-use super::{Checked, Finding, STDIN, UNREAD, grouped, unread_words};
+use super::{Checked, Finding, STDIN, UNREAD, contents, grouped, unread_words};
 
 /// Findings of one kind that are shown.
 const SHOWN: usize = 3;
@@ -26,7 +25,13 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         STDIN => Cow::Borrowed("Standard input"),
         input => harmless(input),
     };
-    _ = writeln!(out, "{input} is {}{counts}", name_of(checked));
+    _ = writeln!(out, "{input} is {}{counts}", called(checked.format));
+    if !checked.unread.is_empty() {
+        _ = writeln!(out, "{UNREAD}");
+        for file in &checked.unread {
+            _ = writeln!(out, "  - {}", unread_words(file));
+        }
+    }
     for finding in &checked.findings {
         let name = paint(finding.severity, finding.severity.name());
         _ = writeln!(out, "\n{name} {} ({})", finding.code, times(finding.total));
@@ -45,10 +50,8 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     }
     _ = writeln!(out, "\n{}", sum_of(checked));
     if !checked.unread.is_empty() {
-        _ = writeln!(out, "{UNREAD}");
-        for file in &checked.unread {
-            _ = writeln!(out, "  - {}", unread_words(file));
-        }
+        // Who reads the end of a long report sees that it is not all.
+        _ = writeln!(out, "Not all of it could be looked at: the beginning says what.");
     }
     for error in &checked.errors {
         _ = writeln!(out, "{}", harmless(&fault_of(error)));
@@ -56,14 +59,9 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     out
 }
 
-/// What there is of each kind, in words. What is in rows that could not be read is not counted, and that is said.
+/// What there is of each kind, in words.
 pub(super) fn counts_of(checked: &Checked) -> Vec<String> {
-    let counts = checked.counts.iter().filter_map(|&(kind, n)| {
-        let is_part = is_partly_read(kind, &checked.unread);
-        let readable = if is_part { "readable " } else { "" };
-        (n > 0 || is_part).then(|| format!("{} {readable}{}", grouped(n), of_number(kind, n)))
-    });
-    counts.collect()
+    contents(checked.counts.iter().copied(), &checked.unread)
 }
 
 /// A line as one line that does nothing to a terminal or to who reads a build's log: a producer chooses the names of his files.
@@ -78,18 +76,9 @@ pub(crate) fn harmless(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A word for several things, or for one.
-pub(super) fn of_number(several: &'static str, n: u64) -> &'static str {
-    match several {
-        several if n != 1 => several,
-        "agencies" => "agency",
-        several => several.strip_suffix('s').unwrap_or(several),
-    }
-}
-
-/// What people call the format.
-pub(super) fn name_of(checked: &Checked) -> String {
-    match checked.format {
+/// What people call a format.
+pub(crate) fn called(format: Format) -> String {
+    match format {
         Format::Netex => "NeTEx".to_owned(),
         format => format.as_str().to_uppercase(),
     }

@@ -70,17 +70,50 @@ fn of_zip(body: &[u8]) -> String {
             );
         }
     };
-    if names.iter().any(|name| name.to_ascii_lowercase().ends_with(".zip")) {
-        return "this is a zip of zips: unpack it, and look at each by itself".to_owned();
+    if let Some(words) = zip_of_zips(names.iter().map(String::as_str)) {
+        return words;
     }
+    format!("this is a zip without a table of GTFS or a publication of NeTEx: {}", holds(&names))
+}
+
+/// What is said of a zip with these files if there are zips in it.
+pub(super) fn zip_of_zips<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let zips: Vec<String> = names.filter(|name| is_zip(name)).map(str::to_owned).collect();
+    (!zips.is_empty()).then(|| {
+        format!("this is a zip of zips: unpack it, and look at each by itself; {}", holds(&zips))
+    })
+}
+
+fn is_zip(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".zip")
+}
+
+/// The first of the files that something has.
+fn holds(names: &[String]) -> String {
     let shown = names.get(..NAMES.min(names.len())).unwrap_or_default().join(", ");
-    let more = names.len().saturating_sub(NAMES);
-    let holds = match (names.len(), more) {
+    match (names.len(), names.len().saturating_sub(NAMES)) {
         (0, _) => "there is nothing in it".to_owned(),
         (_, 0) => format!("it has {shown}"),
         (_, more) => format!("it has {shown} and {more} more"),
+    }
+}
+
+/// What a folder with these files is not, and what to do; without a full stop.
+pub(crate) fn of_folder(names: &[String]) -> String {
+    let is_json = |name: &&String| name.ends_with(".json");
+    let lists = names.iter().filter(is_json).find(|name| name.starts_with("gbfs"));
+    let todo = match lists {
+        Some(name) => format!("; if {name} lists the files of a system, name it itself"),
+        None if names.iter().any(|name| is_zip(name)) => "; name a zip itself".to_owned(),
+        None if names.iter().any(|name| is_json(&name)) => {
+            "; name one of its files itself to have it looked at".to_owned()
+        }
+        None => String::new(),
     };
-    format!("this is a zip without a table of GTFS or a publication of NeTEx: {holds}")
+    format!(
+        "this folder has no table of GTFS, no publication of NeTEx, and no gbfs.json or other file of GBFS: {}{todo}",
+        holds(names)
+    )
 }
 
 fn of_gzip(body: &[u8]) -> String {
@@ -196,7 +229,7 @@ mod tests {
             (b"7z\xBC\xAF\x27\x1C....", "7-Zip"),
             (&packed[..20], "this zip cannot be read"),
             (&zip(&["a.csv", "b", "c", "d"]), "it has a.csv, b, c and 1 more"),
-            (&zip(&["north.zip", "readme"]), "a zip of zips"),
+            (&zip(&["north.zip", "readme"]), "look at each by itself; it has north.zip"),
             (&zip(&[]), "there is nothing in it"),
             (&wide, "UTF-16"),
             (b"{\"a\": ", "cannot be read as it: EOF"),
@@ -211,5 +244,25 @@ mod tests {
             assert!(told.contains(said), "{said}: {told}");
         }
         assert_eq!(words(b"\x00\x01\x02"), NO_FORMAT);
+    }
+
+    #[test]
+    fn a_folder_is_told_for_what_it_is() {
+        let cases: [(&[&str], &str); 5] = [
+            (&[], ": there is nothing in it"),
+            (&["readme.md"], ": it has readme.md"),
+            (
+                &["a.json", "gbfs.3.0.json"],
+                "; if gbfs.3.0.json lists the files of a system, name it itself",
+            ),
+            (&["a.json", "b", "c", "d"], ": it has a.json, b, c and 1 more; name one of its files"),
+            (&["gtfs.zip"], "; name a zip itself"),
+        ];
+        for (names, said) in cases {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let told = of_folder(&names);
+            assert!(told.contains(said), "{said}: {told}");
+            assert!(!told.contains("zip without"), "{told}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use lineside_validate::rules::gtfs::{Lack, Unread};
 
+use super::grouped;
+
 /// What stands above the list of such files.
 pub(crate) const UNREAD: &str =
     "Not all of it could be looked at, so there may be more to find once this is mended:";
@@ -39,6 +41,10 @@ pub(crate) fn unread_words(file: &Unread) -> String {
             format!("{name} is text in UTF-16, of which nothing can be read: save it as UTF-8"),
             "the file",
         ),
+        Lack::Zones => (
+            format!("zones of {name} could not be read, and no other rule saw them"),
+            "all of the file",
+        ),
         Lack::Content => (format!("there is nothing in {name}"), "the file"),
         Lack::File => (format!("{name} is missing"), "the file"),
     };
@@ -50,7 +56,7 @@ pub(crate) fn unread_words(file: &Unread) -> String {
 }
 
 fn rows_of(rows: u64) -> String {
-    if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") }
+    if rows == 1 { "1 row".to_owned() } else { format!("{} rows", grouped(rows)) }
 }
 
 /// Whether there are more of these things than are counted: those in rows that could not be read.
@@ -58,7 +64,7 @@ pub(super) fn is_partly_read(kind: &str, unread: &[Unread]) -> bool {
     let file = match kind {
         "agencies" => "agency.txt",
         "routes" => "routes.txt",
-        "trips" => "trips.txt",
+        "trips" | "blocks" => "trips.txt",
         "stops" => "stops.txt",
         "shapes" => "shapes.txt",
         _ => return false,
@@ -86,6 +92,7 @@ mod tests {
         );
         assert!(words(Lack::Rest, 2, 0).ends_with("the rest, nor 2 rows before it"));
         assert!(words(Lack::Encoding, 0, 1).contains("save it as UTF-8"));
+        assert!(words(Lack::Zones, 0, 3).starts_with("zones of agency.txt could not be read, and"));
         assert_eq!(words(Lack::File, 0, 0), "agency.txt is missing");
     }
 

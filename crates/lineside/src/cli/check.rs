@@ -1,5 +1,6 @@
 //! `lineside check`: what is wrong with a file, fit for a producer's own builds.
 
+mod beside;
 mod settings;
 
 use std::fs;
@@ -10,10 +11,10 @@ use std::time::Duration;
 
 use self::settings::Settings;
 use super::system::{self, Other, System};
-use super::{Failure, convert::ids_of, input, input::Reach, print};
+use super::{Failure, input, input::Reach, print};
 use crate::check::{
-    Checked, Files, Further, NOT_REAL_TIME, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check,
-    harmless, know,
+    Checked, Files, Further, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check, harmless,
+    know, of_folder,
 };
 use crate::config::parse_size;
 use crate::convert::DISCOVERY;
@@ -27,6 +28,7 @@ use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
 use lineside_validate::gtfs::is_country;
 use lineside_validate::rules::{SystemError, gbfs, gbfs::LANGUAGES_MAX};
+use serde::Serialize;
 
 /// Largest input.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
@@ -98,7 +100,7 @@ pub(crate) struct Arguments {
     /// The message before it, of the same feed; or the GBFS system as it was some time before
     #[arg(long, value_name = "FILE")]
     previous: Option<String>,
-    /// How the ids of SIRI become the schedule's: same, prefix:TEXT, netex, or file:TABLE.csv
+    /// How the ids of SIRI become those of --static: same, prefix:TEXT, netex, or file:TABLE.csv
     #[arg(long, value_name = "IDS")]
     ids: Option<String>,
     /// Ask only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
@@ -110,7 +112,7 @@ pub(crate) struct Arguments {
     /// Findings of each kind that are told; all are counted
     #[arg(long, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
     samples: u32,
-    /// What a look at a schedule may take: one that could take more, by its rows, is refused before
+    /// Memory that a look at a schedule, that of a message, or a GBFS system may take: what could take more is refused before
     #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = memory)]
     memory: u64,
     /// The day on which it is judged; today without it
@@ -137,7 +139,8 @@ pub(crate) struct Arguments {
 }
 
 fn memory(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "a size is a number with a unit, such as 8GiB".to_owned())
+    let size = parse_size(text).filter(|size| *size > 0);
+    size.ok_or_else(|| "a size is a number above 0 with a unit, such as 8GiB".to_owned())
 }
 
 fn country(text: &str) -> Result<[u8; 2], String> {
@@ -155,6 +158,7 @@ fn country(text: &str) -> Result<[u8; 2], String> {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let reach = if arguments.public_only { Reach::Public } else { Reach::Anywhere };
     let settings = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
+    beside::see_usage(&arguments)?;
     let ignore = codes(&arguments.ignore);
     know(&ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
@@ -183,7 +187,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let (body, files) = given(&arguments.input, reach).await?;
     plan.files = files;
-    put_beside(&arguments, &body, &mut plan, reach).await?;
+    beside::put(&arguments, &body, &mut plan, reach).await?;
     let checked = look(body, plan, clock).await?;
     if let Some(folder) = &arguments.output {
         write_all(&checked, folder)?;
@@ -194,36 +198,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Format::Html => print::say(&checked.html()),
     };
     ended(fail_on.is_met(checked.worst()), &checked.errors)
-}
-
-/// Puts beside what is looked at what it is held against, if that is to the point.
-async fn put_beside(
-    arguments: &Arguments,
-    body: &Bytes,
-    plan: &mut Plan,
-    reach: Reach,
-) -> Result<(), Failure> {
-    let usage = |reason: &str| Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
-    let format = sniff(body);
-    let is_real_time = format.is_some_and(lineside_formats::Format::is_real_time);
-    if plan.schedule.is_some() && !is_real_time {
-        return usage(NOT_REAL_TIME);
-    }
-    if let Some(ids) = &arguments.ids {
-        if format != Some(lineside_formats::Format::Siri) {
-            return usage("--ids is for SIRI");
-        }
-        plan.ids = ids_of(ids)?;
-    }
-    let Some(previous) = &arguments.previous else { return Ok(()) };
-    if is_system(body, &plan.files) {
-        plan.files.before = before(previous, reach).await?;
-    } else if is_real_time {
-        plan.previous = Some(input::read(previous, INPUT_BYTES_MAX, reach).await?);
-    } else {
-        return usage("--previous is for GTFS-Realtime, SIRI and GBFS");
-    }
-    Ok(())
 }
 
 /// The codes of a list; what is empty in it is none, as where a build's variable has nothing in it.
@@ -259,6 +233,12 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
         }
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
+    if let Ok(Location::Folder(folder)) = Location::parse(input)
+        && !sniff(&body).is_some_and(lineside_formats::Format::is_schedule)
+    {
+        let words = of_folder(&system::names_in(&folder));
+        return Err(Failure::Unfinished(format!("{input}: {}", harmless(&words))));
+    }
     let Some(mut system) = system::read(input, &body, reach).await? else {
         let name = system::name_in(input).filter(|name| gbfs::is_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
@@ -280,22 +260,6 @@ fn files_of(system: System) -> Files {
     };
     let others = system.others.into_iter().take(LANGUAGES_MAX - 1).map(further).collect();
     Files { read: system.files, unread, others, is_whole: true, ..Files::default() }
-}
-
-/// Whether what was given is a GBFS system, or one of its files.
-fn is_system(body: &Bytes, files: &Files) -> bool {
-    !files.read.is_empty() || gbfs::name_of(body).is_some()
-}
-
-/// The files of a system as it was some time before, or one of them.
-async fn before(input: &str, reach: Reach) -> Result<Vec<(String, Bytes)>, Failure> {
-    let (body, files) = given(input, reach).await?;
-    if !files.read.is_empty() {
-        return Ok(files.read);
-    }
-    let name = gbfs::name_of(&body);
-    let name = name.ok_or_else(|| Failure::Usage(format!("{input}: this is no file of GBFS")))?;
-    Ok(vec![(name.to_owned(), body)])
 }
 
 async fn read_given(input: Option<&str>, reach: Reach) -> Result<Option<Bytes>, Failure> {
@@ -332,7 +296,7 @@ async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked,
     }
 }
 
-fn json_text(value: &serde_json::Value) -> Result<String, Failure> {
+fn json_text(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map_err(|error| Failure::Unfinished(error.to_string()))
 }
 
@@ -364,6 +328,12 @@ mod tests {
         assert_eq!(country("gb"), Ok(*b"GB"));
         assert!(country("UK").unwrap_err().contains("GB is the United Kingdom"));
         assert!(country("Norway").unwrap_err().contains("two letters"));
+    }
+
+    #[test]
+    fn a_look_may_take_something() {
+        assert_eq!(memory("1GiB"), Ok(1 << 30));
+        assert!(memory("0").is_err() && memory("0GiB").is_err() && memory("much").is_err());
     }
 
     #[test]

@@ -323,6 +323,19 @@ fn json_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// What a folder holds, by name, some hundreds of it; folders end with a stroke. What is hidden is left out.
+pub(super) fn names_in(folder: &Path) -> Vec<String> {
+    const MOST: usize = 1_000;
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.take(MOST).filter_map(|entry| {
+        let name = entry.file_name().to_str()?.to_owned();
+        Some(if entry.path().is_dir() { format!("{name}/") } else { name })
+    });
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
 /// The name of the file at the end of an address or a path, without what follows a dot.
 pub(super) fn name_in(input: &str) -> Option<String> {
     let plain = input.split(['?', '#']).next()?;

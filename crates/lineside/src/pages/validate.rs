@@ -3,14 +3,17 @@
 //! The form works without scripts, and so does waiting: the reply says when to ask again.
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Path, Request, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use futures_util::{Stream, TryStreamExt as _};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -23,7 +26,7 @@ use super::layout::{self, Page, Section};
 use super::report::{STYLE, of_visitor};
 use super::{states, words};
 use crate::app::App;
-use crate::check::Reread;
+use crate::check::{Reread, contents, day};
 use crate::config::{self, size_text};
 use crate::http::{Refusal, admin, aside, limits};
 use crate::patience::within;
@@ -120,11 +123,10 @@ async fn brought(
     address: IpAddr,
     rules: &config::Visitors,
 ) -> Result<(Place, Brought), Not> {
-    let kind = request.headers().get(header::CONTENT_TYPE);
-    let is_multipart = kind.is_some_and(|it| it.as_bytes().starts_with(b"multipart/form-data"));
+    let kind = Kind::of(request.headers());
     // Before anything is read: who finds no place need not send a file.
     let place = app.visitors().take_place(address)?;
-    if is_multipart {
+    if kind == Kind::Parts {
         // All that comes is counted, also what nobody asked for.
         let bytes_max = usize::try_from(rules.max_bytes.saturating_add(FORM_BYTES_MAX));
         DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
@@ -133,25 +135,67 @@ async fn brought(
         let reading = within(BRINGING_TIME_MAX, read_parts(form, rules)).await;
         return Ok((place, reading.ok_or_else(late)??));
     }
-    let (_, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX)
-        .await
-        .map_err(|refusal| not(refusal.status(), refusal.words()))?;
-    Ok((place, named(form.one("url").unwrap_or_default())?))
+    if kind == Kind::File {
+        let body = request.into_body().into_data_stream();
+        let body = body.map_err(|_| not(StatusCode::BAD_REQUEST, "The file did not come whole."));
+        let reading = read_file(body, name_of(""), rules);
+        let reading = within(BRINGING_TIME_MAX, reading).await;
+        return Ok((place, reading.ok_or_else(late)??));
+    }
+    let read = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await;
+    let address = read.ok().and_then(|(_, form)| form.one("url").map(str::to_owned));
+    let address = address.ok_or_else(|| not(StatusCode::BAD_REQUEST, NO_FORM))?;
+    Ok((place, named(&address)?))
+}
+
+/// What is told of a body that calls itself a form and is none: programs call each body so that is not said to be something else.
+const NO_FORM: &str = "This form has no field \"url\". A file comes in a form of several parts, as curl -F file=@gtfs.zip sends it, or by itself, \
+    with the header content-type: application/octet-stream.";
+
+/// What a body is, by what it is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A form with an address.
+    Fields,
+    /// A form with a file.
+    Parts,
+    /// A file by itself.
+    File,
+}
+
+impl Kind {
+    fn of(headers: &HeaderMap) -> Kind {
+        let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        let is = |name: &str| {
+            kind.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        match () {
+            () if is("multipart/form-data") => Kind::Parts,
+            () if is("application/x-www-form-urlencoded") => Kind::Fields,
+            () => Kind::File,
+        }
+    }
 }
 
 fn late() -> Not {
     not(StatusCode::REQUEST_TIMEOUT, "The form did not come in time.")
 }
 
-/// What comes next of a form, if it comes in time.
-async fn in_time<T>(coming: impl Future<Output = Result<T, MultipartError>>) -> Result<T, Not> {
+/// What comes next, if it comes in time.
+async fn in_time<T, E: Into<Not>>(coming: impl Future<Output = Result<T, E>>) -> Result<T, Not> {
     let come = within(PIECE_TIME_MAX, coming).await.ok_or_else(late)?;
-    come.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            not(StatusCode::PAYLOAD_TOO_LARGE, "The form is larger than a file may be here.")
+    come.map_err(Into::into)
+}
+
+impl From<MultipartError> for Not {
+    fn from(error: MultipartError) -> Self {
+        match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                not(StatusCode::PAYLOAD_TOO_LARGE, "The form is larger than a file may be here.")
+            }
+            _ => not(StatusCode::BAD_REQUEST, "The form did not come whole."),
         }
-        _ => not(StatusCode::BAD_REQUEST, "The form did not come whole."),
-    })
+    }
 }
 
 /// The file or the address of a form; a field that is left empty counts as absent.
@@ -160,7 +204,8 @@ async fn read_parts(mut form: Multipart, rules: &config::Visitors) -> Result<Bro
     while let Some(mut part) = in_time(form.next_field()).await? {
         match part.name() {
             Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
-                file = Some(read_file(part, rules).await?);
+                let name = name_of(part.file_name().unwrap_or_default());
+                file = Some(read_file(part, name, rules).await?);
             }
             Some("url") => url = read_text(part).await?,
             _ => while in_time(part.chunk()).await?.is_some() {},
@@ -189,8 +234,12 @@ async fn read_text(mut part: Field<'_>) -> Result<String, Not> {
 }
 
 /// Writes a file where it is looked at, piece by piece: it is never in memory.
-async fn read_file(mut part: Field<'_>, rules: &config::Visitors) -> Result<Brought, Not> {
-    let name = name_of(part.file_name().unwrap_or_default());
+async fn read_file<E: Into<Not>>(
+    body: impl Stream<Item = Result<Bytes, E>>,
+    name: String,
+    rules: &config::Visitors,
+) -> Result<Brought, Not> {
+    let mut body = pin!(body);
     let no_room = |error: &dyn std::fmt::Display| {
         tracing::error!(%error, "a visitor's file cannot be taken");
         not(StatusCode::SERVICE_UNAVAILABLE, "This server has no room for the file at the moment.")
@@ -200,7 +249,7 @@ async fn read_file(mut part: Field<'_>, rules: &config::Visitors) -> Result<Brou
     let (folder, file) = room.map_err(|error| no_room(&error))?;
     let mut file = File::from_std(file);
     let mut length: u64 = 0;
-    while let Some(piece) = in_time(part.chunk()).await? {
+    while let Some(piece) = in_time(body.try_next()).await? {
         length += piece.len() as u64;
         if length > rules.max_bytes {
             let words = format!(
@@ -263,13 +312,15 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         Ok(Some(Standing::Running)) => {
             wait("The file is looked at. A large schedule takes some seconds.")
         }
-        Ok(Some(Standing::Failed(why))) => {
+        Ok(Some(Standing::Failed { name, why })) => {
             let main = html! {
-                h1 { "No report" }
-                p { "There is no report of this file: " (why) "." }
+                div.page-head {
+                    h1 { "No report on " (name) }
+                    p { "There is no report of this file: " (why) "." }
+                }
                 p { a href=(ADDRESS) { "Try another" } }
             };
-            show(StatusCode::OK, "No report", &main, None)
+            show(StatusCode::UNPROCESSABLE_ENTITY, "No report", &main, None)
         }
         Ok(Some(Standing::Done(bytes))) => match aside(move || Reread::of(&bytes)).await {
             Err(refusal) => refusal.into_response(),
@@ -292,7 +343,9 @@ async fn result_json(State(app): State<App>, Path(link): Path<String>) -> Respon
             let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             private(([kind], bytes).into_response())
         }
-        Ok(Some(Standing::Failed(why))) => private(Refusal::NotValidated(why).into_response()),
+        Ok(Some(Standing::Failed { why, .. })) => {
+            private(Refusal::NotValidated(why).into_response())
+        }
         Ok(Some(_)) => {
             let again = (header::RETRY_AFTER, HeaderValue::from_static(AGAIN_S));
             private((StatusCode::ACCEPTED, [again]).into_response())
@@ -366,23 +419,19 @@ fn moment(at: &str) -> Markup {
     }
 }
 
-/// What there is of each kind.
-fn counts(counts: &[(String, u64)]) -> String {
-    let counts = counts.iter().map(|(kind, n)| format!("{kind}: {}", words::number(*n)));
-    counts.collect::<Vec<_>>().join(" · ")
-}
-
 fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
+    let counts = found.counts.iter().map(|(kind, n)| (kind.as_str(), *n));
+    let counts = contents(counts, &found.unread).join(", ");
     html! {
         div.page-head {
             h1 { (found.input) }
             p {
                 @if let Some(format) = found.format { strong { (states::format_name(Some(format))) } ", looked at " } @else { "Looked at " }
-                (moment(&found.at))
-                @if !found.today.is_empty() { " as of " (found.today) }
-                " by Lineside " (found.validator) "."
+                (moment(&found.at)) " by Lineside " (found.validator)
+                @if !found.today.is_empty() { ", judged as of " (day(&found.today)) }
+                "."
             }
-            @if !found.counts.is_empty() { p.soft { (counts(&found.counts)) } }
+            @if !counts.is_empty() { p.soft { (counts) } }
         }
         (of_visitor(&Report::of_file(found)))
         p.soft {
@@ -394,6 +443,21 @@ fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_form_is_a_file() {
+        for (said, kind) in [
+            ("multipart/form-data; boundary=x", Kind::Parts),
+            ("application/x-www-form-urlencoded;charset=utf-8", Kind::Fields),
+            ("Application/X-WWW-Form-Urlencoded", Kind::Fields),
+            ("application/zip", Kind::File),
+            ("", Kind::File),
+        ] {
+            let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(said))];
+            assert_eq!(Kind::of(&headers.into_iter().collect()), kind, "{said}");
+        }
+        assert_eq!(Kind::of(&HeaderMap::new()), Kind::File);
+    }
 
     #[test]
     fn only_addresses_of_visitors_are_theirs() {

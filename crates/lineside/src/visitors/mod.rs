@@ -53,8 +53,8 @@ pub(crate) enum Standing {
     Waiting(usize),
     /// It is looked at.
     Running,
-    /// There is no report, and why.
-    Failed(String),
+    /// There is no report of what is called so, and why.
+    Failed { name: String, why: String },
     /// The report, as `report.json`.
     Done(Vec<u8>),
 }
@@ -68,6 +68,8 @@ struct Job {
     address: IpAddr,
     stage: Stage,
     since: UnixMillis,
+    /// What it is called, once it was brought.
+    name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,7 +162,8 @@ impl Desk {
         }
         jobs.n_seen += 1;
         let (number, link) = (jobs.n_seen, random_text());
-        let job = Job { number, address, stage: Stage::Coming, since: self.clock.wall() };
+        let since = self.clock.wall();
+        let job = Job { number, address, stage: Stage::Coming, since, name: String::new() };
         jobs.all.insert(link.clone(), job);
         drop(jobs);
         Ok(Place { desk: Arc::clone(self), link, is_kept: false })
@@ -183,7 +186,7 @@ impl Desk {
             Stage::Coming => Standing::Coming,
             Stage::Waiting => Standing::Waiting(jobs.open().filter(is_before).count()),
             Stage::Running => Standing::Running,
-            Stage::Failed(why) => Standing::Failed(why.clone()),
+            Stage::Failed(why) => Standing::Failed { name: job.name.clone(), why: why.clone() },
         })
     }
 
@@ -226,6 +229,9 @@ impl Place {
     pub(crate) fn keep(mut self, brought: Brought, rules: config::Visitors) -> String {
         self.is_kept = true;
         let (desk, link) = (Arc::clone(&self.desk), self.link.clone());
+        if let Some(job) = desk.jobs.lock().all.get_mut(&link) {
+            job.name = brought.name().to_owned();
+        }
         tokio::spawn(work::look_at(desk, link.clone(), brought, rules));
         link
     }

@@ -35,6 +35,13 @@ pub(crate) enum Brought {
 }
 
 impl Brought {
+    /// What its file is called.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Brought::File { name, .. } | Brought::Address { name, .. } => name,
+        }
+    }
+
     /// A folder, and the file in it that is to be filled.
     ///
     /// # Errors
@@ -162,9 +169,15 @@ async fn fetch(desk: &Desk, url: Url, rules: &config::Visitors) -> Result<TempDi
         Ok(()) => Ok(folder),
         Err(failure) => {
             drop_aside(folder);
-            Err(format!("it could not be fetched: {}", failure.detail))
+            Err(not_fetched(&failure.detail))
         }
     }
+}
+
+/// Why there is no file behind an address, for who named it.
+fn not_fetched(detail: &str) -> String {
+    let detail = detail.strip_prefix("not asked: ").unwrap_or(detail);
+    format!("it could not be fetched: {detail}")
 }
 
 /// A folder with a large file takes its time to go.
@@ -211,7 +224,7 @@ mod tests {
         assert_eq!(read.faults, [("netex".to_owned(), "it broke".to_owned())]);
         let nothing = looked_at("echo done", &config::Visitors::default()).await;
         assert!(
-            matches!(&nothing, Some(Standing::Failed(why)) if why.contains("this server's fault")),
+            matches!(&nothing, Some(Standing::Failed { why, .. }) if why.contains("this server's fault")),
             "{nothing:?}"
         );
     }
@@ -231,13 +244,20 @@ mod tests {
         let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
         let link = place.link.clone();
         look_at(Arc::clone(&desk), link.clone(), brought, rules.clone()).await;
-        let Some(Standing::Failed(why)) = desk.standing(&link, &rules) else {
+        let Some(Standing::Failed { why, .. }) = desk.standing(&link, &rules) else {
             panic!("it stands otherwise: {:?}", desk.standing(&link, &rules));
         };
         assert!(why.contains("did not end within 1s"), "{why}");
         while at.exists() {
             tokio::task::yield_now().await;
         }
+    }
+
+    #[test]
+    fn why_nothing_was_fetched_is_said_once() {
+        let told = not_fetched("not asked: the host is not on the public internet");
+        assert_eq!(told, "it could not be fetched: the host is not on the public internet");
+        assert_eq!(not_fetched("no answer"), "it could not be fetched: no answer");
     }
 
     #[test]

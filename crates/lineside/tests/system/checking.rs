@@ -204,6 +204,7 @@ fn a_page_has_a_map_of_what_is_about_places_whatever_it_is() {
         assert!(page.contains("<main>") && page.contains("tabindex=\"0\""), "{page}");
         assert!(!page.contains("9.90000"), "digits that say nothing: {page}");
         let places = fs::read_to_string(folder.path().join("report/places.json")).unwrap();
+        assert!(!places.contains("9.9000") && !places.contains("0.7000"), "{places}");
         let places: Value = serde_json::from_str(&places).unwrap();
         assert_eq!(places["places"][code][0]["label"], place, "{places}");
         let outline = places["outline"].as_array().unwrap();
@@ -479,6 +480,7 @@ fn siri_and_netex_are_told_by_rules() {
     assert_eq!(code, Some(1), "{out}{error}");
     assert!(out.starts_with("vm.xml is SIRI: 1 vehicle"), "{out}");
     assert!(out.contains("ERROR location_near_origin (once)") && out.contains("V1"), "{out}");
+    assert!(out.contains("INFO schedule_not_given (once)"), "{out}");
     let without_zone = siri.replace("07:59:00Z", "07:59:00").replace(">0</", ">10</");
     fs::write(folder.path().join("local.xml"), without_zone).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "local.xml"]);

@@ -57,6 +57,100 @@ fn a_schedule_in_utf_16_is_told_to_be_saved_otherwise() {
         out.contains("stops.txt is text in UTF-16, of which nothing can be read: save it as UTF-8"),
         "{out}"
     );
+    // It is the reason of all that follows.
+    assert!(out.find("save it as UTF-8") < out.find("\nERROR "), "{out}");
+}
+
+#[test]
+fn zones_that_no_rule_saw_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let zones = [&FILES[..], &[("locations.geojson", "zone")]].concat();
+    fs::write(folder.path().join("gtfs.zip"), zip_of(&zones)).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    let told = "zones of locations.geojson could not be read, and no other rule saw them; 3 rules";
+    assert!(out.contains(told), "{out}");
+}
+
+#[test]
+fn a_folder_is_told_for_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], &str); 3] = [
+        (&[], "no gbfs.json or other file of GBFS: there is nothing in it"),
+        (&["readme.md"], ": it has readme.md"),
+        (
+            &["a.json", "gbfs.3.0.json"],
+            "if gbfs.3.0.json lists the files of a system, name it itself",
+        ),
+    ];
+    for (at, (names, told)) in cases.into_iter().enumerate() {
+        let name = format!("folder{at}");
+        fs::create_dir(folder.path().join(&name)).unwrap();
+        for file in names {
+            fs::write(folder.path().join(&name).join(file), "{}").unwrap();
+        }
+        let (code, out, error) = run(folder.path(), &["check", &name]);
+        assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
+        assert!(error.contains(&format!("{name}: this folder has no table of GTFS")), "{error}");
+        assert!(error.contains(told), "{told}: {error}");
+    }
+}
+
+/// The same zip, said to be encrypted.
+fn encrypted() -> Vec<u8> {
+    let mut zip = zip();
+    for (mark, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+        let at: Vec<usize> = (0..zip.len() - 4).filter(|&at| zip[at..at + 4] == *mark).collect();
+        at.into_iter().for_each(|at| zip[at + flags] |= 1);
+    }
+    zip
+}
+
+#[test]
+fn a_zip_that_cannot_be_looked_into_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = String::from_utf8_lossy(&zip()).into_owned();
+    let cases = [
+        ("enc.zip", encrypted(), "the zip is encrypted"),
+        (
+            "zips.zip",
+            zip_of(&[("north.zip", &inner), ("readme.md", "stops.txt")]),
+            "it has north.zip",
+        ),
+    ];
+    for (name, body, told) in cases {
+        fs::write(folder.path().join(name), body).unwrap();
+        let (code, out, error) = run(folder.path(), &["check", name]);
+        assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
+        assert!(error.contains(told), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_command_that_makes_no_sense_ends_with_two_before_anything_is_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let siri = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><ServiceDelivery>
+        <VehicleMonitoringDelivery version="2.0"/></ServiceDelivery></Siri>"#;
+    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[]}"#;
+    fs::write(folder.path().join("vm.xml"), siri).unwrap();
+    fs::write(folder.path().join("rt.json"), json).unwrap();
+    fs::write(folder.path().join("afile"), "").unwrap();
+    let cases: [(&[&str], &str); 6] = [
+        (&["none.zip", "--output", "afile"], "--output: afile is a file"),
+        (&["none.zip", "--output", "afile/report"], "--output: afile is a file"),
+        (&["-", "--static", "-"], "standard input can be one of"),
+        (&["none.zip", "--memory", "0"], "above 0"),
+        (&["vm.xml", "--ids", "prefix:x"], "--static names that"),
+        (
+            &["rt.json", "--previous", "vm.xml"],
+            "--previous vm.xml is SIRI, and the message is GTFS-RT",
+        ),
+    ];
+    for (arguments, told) in cases {
+        let (code, out, error) = run(folder.path(), &[&["check"], arguments].concat());
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {error}");
+        assert!(error.contains(told), "{told}: {error}");
+    }
 }
 
 #[test]
@@ -162,7 +256,16 @@ fn the_files_of_a_publication_are_looked_at_beside_one_that_is_cut_off() {
     assert!(out.contains("duplicate_id") && out.contains("c.xml"), "{out}");
     // What it refers to may stand in the one that cannot be read.
     assert!(!out.contains("unresolved_reference"), "{out}");
-    fs::write(folder.path().join("one.zip"), zip_of(&[("b.xml", torn)])).unwrap();
-    let (code, _, error) = run(folder.path(), &["check", "one.zip"]);
+    fs::write(folder.path().join("torn.zip"), zip_of(&[("a.xml", torn), ("b.xml", torn)])).unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "torn.zip"]);
     assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("can be read: a.xml: ") && error.contains("; b.xml: "), "{error}");
+    // One file goes by its own name.
+    fs::write(folder.path().join("one.xml"), torn).unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "one.xml"]);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("one.xml: ") && !error.contains("publication.xml"), "{error}");
+    fs::write(folder.path().join("two.xml"), bad).unwrap();
+    let (_, out, error) = run(folder.path(), &["check", "two.xml"]);
+    assert!(out.contains("- two.xml") && !out.contains("publication.xml"), "{out}{error}");
 }

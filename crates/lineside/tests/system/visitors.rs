@@ -1,12 +1,13 @@
 //! `/validate`: what visitors bring, and the report that they get.
 
+use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
-use crate::checking::{ASTRAY, zip, zip_with};
+use crate::checking::{ASTRAY, run, zip, zip_with};
 use crate::support::http::{client, get, header, json, send};
 use crate::support::process::ServerProcess;
 use crate::support::site::Site;
@@ -84,7 +85,8 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
     );
     for part in [
         "<strong>GTFS</strong>, looked at <time",
-        "Stops: 2 · ",
+        "1 agency, 1 route, 1 trip, 2 stops, 1 shape",
+        "<h2 id=\"report-title\">Findings</h2>",
         "title=\"The file with the reference.\"",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -104,6 +106,25 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
         let reply = get(&format!("{}{other}", server.url)).await;
         assert_eq!(reply.status(), 404, "{other}");
     }
+}
+
+#[tokio::test]
+async fn a_file_may_come_by_itself_and_is_counted_as_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let routes = "route_id,agency_id,route_short_name,route_type\nR1,A1,1,three\n";
+    let bytes = zip_with("routes.txt", routes);
+    fs::write(folder.path().join("gtfs.zip"), &bytes).unwrap();
+    let (_, out, _) = run(folder.path(), &["check", "gtfs.zip"]);
+    let request = client().post(format!("{}/validate", server.url));
+    let reply = request.header("content-type", "application/zip").body(bytes).send().await.unwrap();
+    assert_eq!(reply.status(), 303);
+    let link = format!("{}{}", server.url, header(&reply, "location"));
+    assert_eq!(report(&link).await["summary"]["gtfsInput"], "a file without a name");
+    let (_, page) = words(get(&link).await).await;
+    let counts = "1 agency, 0 readable routes, 1 trip, 2 stops, 1 shape";
+    assert!(out.contains(counts) && page.contains(counts), "{out}{page}");
+    server.stop("-TERM");
 }
 
 #[tokio::test]
@@ -157,8 +178,19 @@ async fn what_cannot_be_taken_is_said() {
         until_reply("refused", &format!("{link}/report.json"), |it| it.status() == 422).await;
     let refused: Value = json(refused).await;
     assert_eq!(refused["code"], "not_validated");
-    let (_, text) = words(get(&link).await).await;
+    let (status, text) = words(get(&link).await).await;
+    assert_eq!(status, 422);
+    assert!(text.contains("<h1>No report on notes.txt</h1>"), "{text}");
     assert!(text.contains("no report of this file: this is neither GTFS"), "{text}");
+    for (kind, status, says) in [
+        ("application/x-www-form-urlencoded", 400, "curl -F file=@gtfs.zip"),
+        ("application/octet-stream", 413, "larger than 4KiB"),
+    ] {
+        let request = client().post(format!("{url}/validate")).header("content-type", kind);
+        let reply = request.body(vec![b'x'; 5_000]).send().await.unwrap();
+        let (found, text) = words(reply).await;
+        assert!(found == status && text.contains(says), "{found} {kind}: {text}");
+    }
     // Nothing is held by what was refused.
     let metrics = format!("{url}/metrics");
     until("no file is open", async || {

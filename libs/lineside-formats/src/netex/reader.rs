@@ -102,8 +102,8 @@ pub(super) fn decode(
         publication.files.push(name.as_str().into());
     }
     if n_read == 0 {
-        if let Some(first) = refused.and_then(|refused| refused.drain(..).next()) {
-            return Err(first);
+        if let Some(refusal) = refused.and_then(|refused| joined(std::mem::take(refused))) {
+            return Err(refusal);
         }
         let detail = "holds no PublicationDelivery, so it is not NeTEx";
         return Err(Error::new(ErrorKind::Decode, detail));
@@ -114,6 +114,17 @@ pub(super) fn decode(
     }
     publication.bytes_left = limits.record_bytes.saturating_sub(record_bytes);
     Ok((publication, problems))
+}
+
+/// Why none of these files can be read; of many the first few are told.
+fn joined(mut refused: Vec<Error>) -> Option<Error> {
+    const TOLD: usize = 5;
+    let [first, _, ..] = refused.as_slice() else { return refused.pop() };
+    let told: Vec<String> = refused.iter().take(TOLD).map(Error::to_string).collect();
+    let n = refused.len();
+    let more = if n > TOLD { format!("; and {} more", n - TOLD) } else { String::new() };
+    let detail = format!("none of its files can be read: {}{more}", told.join("; "));
+    Some(Error::new(first.kind(), detail))
 }
 
 /// A publication without records. Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever

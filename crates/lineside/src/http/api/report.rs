@@ -129,7 +129,7 @@ struct ChangedItem {
 struct UnreadItem {
     filename: String,
     /// `rows`: some could not be read; `rest`: nor could what follows a row that is too large; `header`: it is wrong; `encoding`:
-    /// it is text in UTF-16; `content`: there is nothing in the file; `file`: it is missing.
+    /// it is text in UTF-16; `zones`: of services on demand, some or all could not be read; `content`: there is nothing in the file; `file`: it is missing.
     lack: String,
     /// Rows that could not be read and were left out, as far as the file was read.
     rows: u64,

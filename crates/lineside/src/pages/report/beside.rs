@@ -6,9 +6,9 @@ use lineside_validate::Severity;
 use maud::{Markup, html};
 
 use super::super::words;
-use super::body::{DIGITS, FEW, prose, sum_of};
+use super::body::{DIGITS, FEW, sum_of};
 use super::changes;
-use crate::check::table;
+use crate::check::{prose, table};
 use crate::reports::{Finding, Report};
 use crate::validators::{Beside, Body, Compared, Opinion, Said};
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::super::words;
 use super::{ahead, beside, changes, messages};
-use crate::check::{Point, UNREAD, picture, table, unread_words};
+use crate::check::{Point, UNREAD, picture, prose, table, unread_words};
 use crate::queue::Standing;
 use crate::reports::{Finding, Outcome, Report, Subject};
 use crate::validators::Beside;
@@ -75,7 +75,8 @@ pub(super) fn whole(report: &Report, others: &[Beside], zone: &TimeZone) -> Mark
 /// What was found in a file of a visitor's, which is no feed's.
 pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
     html! {
-        section.card.report aria-label="Findings" {
+        section.card.report aria-labelledby="report-title" {
+            div.card-head { h2 #report-title { "Findings" } }
             div.card-body.report-sum { p { strong { (sum(report)) } } (unread(report)) }
             // Before what was found: that nothing was may be no good news.
             @if !report.faults.is_empty() { (faults(report)) }
@@ -212,15 +213,6 @@ fn is_word(code: &str) -> bool {
 fn first_sentence(text: &str) -> &str {
     let end = text.find(". ").map_or(text.len(), |at| at + 1);
     text.get(..end).unwrap_or(text)
-}
-
-/// A paragraph of a rule's page: what stands in backticks is code.
-pub(super) fn prose(text: &str) -> Markup {
-    html! {
-        @for (at, piece) in text.split('`').enumerate() {
-            @if at % 2 == 1 { code { (piece) } } @else { (piece) }
-        }
-    }
 }
 
 pub(super) fn name_of(severity: Severity) -> &'static str {

@@ -327,6 +327,10 @@ fn refusal(error: &ZipError) -> Error {
         _ => ErrorKind::Decode,
     };
     let detail = match kind {
+        _ if matches!(error, ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {
+            "the zip is encrypted, and nobody can read it without its password: pack it without one"
+                .to_owned()
+        }
         ErrorKind::NotAZip => format!("the zip archive is damaged: {error}"),
         _ => format!("the zip cannot be read: {error}"),
     };

@@ -4,8 +4,10 @@
 //! its file are passed over, as the reference validator has it. Whoever mends the value gets to see
 //! what they say only then, and should know that beforehand.
 
+use lineside_formats::gtfs::fields::LOCATIONS;
 use serde::{Deserialize, Serialize};
 
+use super::flex;
 use crate::gtfs::{Feed, File, Status};
 
 /// What is lacking of a file.
@@ -20,6 +22,8 @@ pub enum Lack {
     Header,
     /// All rows, as the text is in UTF-16.
     Encoding,
+    /// Zones of services on demand that could not be read, some of them or all.
+    Zones,
     /// Everything: there is nothing in the file.
     Content,
     /// The file, without which no schedule is.
@@ -42,7 +46,18 @@ pub struct Unread {
 impl Unread {
     /// All such files of a schedule, in the order of the reference.
     pub fn of(feed: &Feed) -> Vec<Unread> {
-        File::ALL.into_iter().filter_map(|file| Unread::of_file(feed, file)).collect()
+        let tables = File::ALL.into_iter().filter_map(|file| Unread::of_file(feed, file));
+        tables.chain(Unread::of_zones(feed)).collect()
+    }
+
+    fn of_zones(feed: &Feed) -> Option<Unread> {
+        let is_unread = !matches!(feed.zones().status, Status::Parsed | Status::Missing);
+        is_unread.then(|| Unread {
+            filename: LOCATIONS.to_owned(),
+            lack: Lack::Zones,
+            rows: 0,
+            rules: flex::CODES_OF_ZONES,
+        })
     }
 
     fn of_file(feed: &Feed, file: File) -> Option<Unread> {
@@ -98,6 +113,22 @@ mod tests {
             let found = of_levels(file.as_str(), 1);
             assert_eq!(found.map(|it| (it.lack, it.rows)), told, "{file:.40}");
         }
+    }
+
+    #[test]
+    fn zones_that_no_rule_saw_are_told() {
+        let zone = |text: &str| {
+            let source = TextSource::default().with("locations.geojson", text);
+            let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+            let feed = load(&source, &context, &mut Notices::new(0)).unwrap();
+            let unread = Unread::of(&feed).into_iter();
+            unread.filter(|it| it.filename == "locations.geojson").collect::<Vec<_>>()
+        };
+        let told = zone("zone");
+        assert_eq!(told.len(), 1);
+        assert_eq!((told[0].lack, told[0].rules), (Lack::Zones, flex::CODES_OF_ZONES));
+        assert_eq!(zone(r#"{"type":"FeatureCollection","features":[{"id":"a"}]}"#), told);
+        assert_eq!(zone(r#"{"type":"FeatureCollection","features":[]}"#), []);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod places;
 mod windows;
 mod zones;
 
+pub(super) use self::zones::CODES_OF_ZONES;
 use super::GtfsRule;
 
 /// The rules of this family.

@@ -62,6 +62,9 @@ const STEPS_MAX: u64 = 500_000_000;
 /// Pairs of zones of which it is remembered whether they overlap: some tens of megabytes.
 const KNOWN_MAX: usize = 1_000_000;
 
+/// Codes whose rules rely on the zones: ids, references and overlaps.
+pub(crate) const CODES_OF_ZONES: u64 = 3;
+
 /// Whether rules may rely on the zones: all could be read, or there are none.
 fn are_usable(feed: &Feed) -> bool {
     matches!(feed.zones().status, Status::Parsed | Status::Missing)

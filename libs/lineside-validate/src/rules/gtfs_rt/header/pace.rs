@@ -13,7 +13,8 @@ use crate::{
 pub(super) static RULE: RealtimeRule =
     RealtimeRule { kinds: &[&SAME, &BACKWARDS, &LATE], on_update: None, on_message: Some(check) };
 
-const PREVIOUS: Field = ("previousTimestamp", "The timestamp of the message before.");
+const PREVIOUS: Field =
+    ("previousTimestamp", "The timestamp of the message before, in seconds since 1970.");
 
 static SAME: Kind = error("E017", &[HEADER], include_str!("E017.md"));
 
