@@ -7,7 +7,7 @@ use std::{
     ops::Range,
 };
 
-use super::{Limits, days::Day, record::Publication};
+use super::{Limits, record::Publication};
 use crate::{
     Error, ErrorKind, Problem, Problems,
     gtfs::{Files, Text},
