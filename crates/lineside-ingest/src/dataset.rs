@@ -8,10 +8,10 @@ use std::{
 use bytes::Bytes;
 use lineside_formats::{
     Error, Format, Losses, Problems,
-    gtfs::{self, LoadedTables, Timetable, TripInstance, ZipFiles, ZipTables},
+    gtfs::{self, LoadedTables, RouteIdx, Timetable, TripInstance, ZipFiles, ZipTables},
     netex,
 };
-use lineside_sync::UnixMillis;
+use lineside_sync::{UnixMillis, table};
 use parking_lot::Mutex;
 use smol_str::{SmolStr, format_smolstr};
 
@@ -21,7 +21,11 @@ use crate::{
     record::{Body, DatasetRecord, Record},
     search::StopIndex,
     snapshot::{Snapshot, default_file_name, media_type},
+    ways::Ways,
 };
+
+/// Ways of lines that are kept of one version of a schedule. A line's take some kilobytes, and it is asked for again and again.
+const WAYS_KEPT: table::Limits = table::Limits { entries: 1_000, weight: 16 << 20, age: None };
 
 /// One version of a schedule, decoded. It never changes; a new version is another dataset, built beside it.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ pub struct Dataset {
     pub(crate) routes_geojson: OnceLock<Bytes>,
     /// The minute for which it was looked last which trips are under way, and these, by trip: 16 bytes for each.
     under_way: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
+    /// The ways of the lines that were asked for.
+    ways: table::Table<RouteIdx, Arc<Ways>>,
 }
 
 /// A schedule as a GTFS zip that was made of it.
@@ -175,7 +181,16 @@ impl Dataset {
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),
             under_way: Mutex::default(),
+            ways: table::Table::new(WAYS_KEPT, |_, ways| ways.bytes()),
         }
+    }
+
+    /// The ways of a line of its timetable, which are put together once. That takes a moment where a line has hundreds of
+    /// patterns, and who asks for the same meanwhile waits: to be called where that blocks nobody.
+    pub fn ways(&self, route: RouteIdx) -> Arc<Ways> {
+        let make = || Ok(Arc::new(Ways::of(&self.timetable, route)));
+        let Ok(ways) = self.ways.load_blocking(route, make);
+        ways
     }
 
     /// How many trips are under way in the minute of a moment, if that was counted.

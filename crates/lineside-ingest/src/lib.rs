@@ -62,6 +62,7 @@ mod source;
 mod stages;
 mod status;
 mod under_way;
+mod ways;
 
 pub use archive::{
     Archive, ArchiveError, Availability, Bin, Incident, Last, Life, MemoryArchive, Poll,
@@ -106,3 +107,4 @@ pub use source::{
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};
 pub use under_way::UnderWay;
+pub use ways::{Way, Ways};

@@ -20,7 +20,6 @@ use bytes::Bytes;
 use http::HeaderValue;
 use lineside_sync::UnixMillis;
 use lineside_sync::table::{Limits, Table};
-use tokio::sync::{Semaphore, SemaphorePermit};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::answer::{Answer, LineCount, Word};
@@ -30,7 +29,7 @@ pub(crate) use self::question::{Question, Source, is_of_alerts};
 pub(crate) use self::stops::STOPS_MAX;
 
 use crate::app::App;
-use crate::http::{Refusal, Representation, Wants, aside};
+use crate::http::{Makers, Refusal, Representation, Wants, aside};
 
 /// Answers that are kept: of some hundred lines and stops, in each of their forms.
 const KEPT_MAX: usize = 2_048;
@@ -38,10 +37,6 @@ const KEPT_MAX: usize = 2_048;
 const KEPT_BYTES_MAX: usize = 64 << 20;
 /// The next poll mostly makes an answer useless long before.
 const KEPT_FOR: Duration = Duration::from_secs(120);
-/// Answers that are made at once; who comes then waits some milliseconds.
-const MADE_AT_ONCE: usize = 4;
-/// Answers that wait to be made; who comes then is told to come again.
-const WAITING_MAX: usize = 64;
 /// How long a client need not ask again at most: polls may be hours apart, and a source may fall silent.
 const FRESH_FOR_MAX: Duration = Duration::from_secs(15);
 
@@ -81,18 +76,9 @@ type Key = (View, question::Key, question::Mark);
 #[derive(Debug)]
 pub(crate) struct Delays {
     made: Table<Key, Arc<Made>, Refusal>,
-    makers: Semaphore,
-    /// Who makes an answer or waits to.
-    askers: Semaphore,
+    makers: Makers,
     day: Day,
     stops: stops::Stops,
-}
-
-/// A place among those who make answers; given back when dropped.
-#[derive(Debug)]
-struct Maker<'a> {
-    _asker: SemaphorePermit<'a>,
-    _maker: SemaphorePermit<'a>,
 }
 
 impl Default for Delays {
@@ -100,8 +86,7 @@ impl Default for Delays {
         let limits = Limits { entries: KEPT_MAX, weight: KEPT_BYTES_MAX, age: Some(KEPT_FOR) };
         Self {
             made: Table::new(limits, |_, made| made.body.len()),
-            makers: Semaphore::new(MADE_AT_ONCE),
-            askers: Semaphore::new(MADE_AT_ONCE + WAITING_MAX),
+            makers: Makers::default(),
             day: Day::default(),
             stops: stops::Stops::default(),
         }
@@ -123,16 +108,6 @@ impl Delays {
         }
     }
 
-    /// Waits until an answer may be made.
-    ///
-    /// # Errors
-    /// At once if too many wait already.
-    async fn maker(&self) -> Result<Maker<'_>, Refusal> {
-        let asker = self.askers.try_acquire().map_err(|_| Refusal::Busy)?;
-        let maker = self.makers.acquire().await.map_err(|_| Refusal::Internal)?;
-        Ok(Maker { _asker: asker, _maker: maker })
-    }
-
     /// Lets go of what is old. `now` is the clock's monotonic time.
     pub(crate) fn sweep(&self, now: Duration) {
         self.made.sweep(now);
@@ -150,12 +125,14 @@ pub(crate) async fn reply(
     let fresh_for = question.fresh_for(app).min(FRESH_FOR_MAX);
     let key = (view, question.key(), question.mark(app));
     let load = async || {
-        let place = app.delays().maker().await?;
+        let place = app.delays().makers.place().await?;
         let day = app.delays().past(&question, app.now());
         let now = app.now();
-        let made = aside(move || make(&Answer::of(question, day, now))).await?;
-        drop(place);
-        Ok(Arc::new(made))
+        let work = move || {
+            let _place = place;
+            make(&Answer::of(question, day, now))
+        };
+        Ok(Arc::new(aside(work).await?))
     };
     let made = app.delays().made.load(key, load).await?;
     let reply = Representation::hashed(made.kind.clone(), made.body.clone(), made.hash);
@@ -175,31 +152,4 @@ pub(crate) fn asked(
 /// Whether an address asks for the form that stands in frames of others.
 pub(crate) fn is_embedded(parameters: &crate::http::Parameters) -> bool {
     parameters.one("embed").is_some_and(|said| said != "0")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-
-    use super::*;
-
-    #[tokio::test]
-    async fn so_many_wait_for_an_answer_and_who_comes_then_is_told_at_once() {
-        let delays = Delays::default();
-        let mut made = Vec::new();
-        for _ in 0..MADE_AT_ONCE {
-            made.push(delays.maker().await.unwrap());
-        }
-        let mut context = Context::from_waker(Waker::noop());
-        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| Box::pin(delays.maker())).collect();
-        for waits in &mut waiting {
-            assert!(waits.as_mut().poll(&mut context).is_pending());
-        }
-        let refused = pin!(delays.maker()).poll(&mut context);
-        assert!(matches!(refused, Poll::Ready(Err(Refusal::Busy))), "{refused:?}");
-        made.pop();
-        assert!(waiting.remove(0).as_mut().poll(&mut context).is_ready());
-        assert!(pin!(delays.maker()).poll(&mut context).is_pending());
-    }
 }

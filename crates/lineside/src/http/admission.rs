@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
+use super::aside::Makers;
 use super::limits;
 
 /// How many connections there may be.
@@ -31,6 +32,8 @@ pub(crate) struct Admission {
     readers: Arc<Semaphore>,
     /// Answers of which each may take some hundred milliseconds and many megabytes to make.
     makers: Arc<Semaphore>,
+    /// Pages of lines, which may have thousands of stops.
+    line_makers: Makers,
 }
 
 impl Admission {
@@ -43,6 +46,7 @@ impl Admission {
             goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
             readers: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
             makers: Arc::new(Semaphore::new(limits::SIRI_MAKERS_MAX)),
+            line_makers: Makers::default(),
         }
     }
 
@@ -79,6 +83,11 @@ impl Admission {
     /// A place to make a large answer, if there is one now.
     pub(super) fn admit_maker(&self) -> Option<OwnedPermit> {
         self.makers.try_acquire_owned()
+    }
+
+    /// Who makes the pages of lines.
+    pub(crate) fn line_makers(&self) -> &Makers {
+        &self.line_makers
     }
 
     /// Connections that are open.

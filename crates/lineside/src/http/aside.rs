@@ -3,9 +3,51 @@
 use std::sync::Arc;
 
 use lineside_ingest::{Archive, ArchiveError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::errors::Refusal;
 use crate::app::App;
+
+/// Answers that are made at once; who comes then waits some milliseconds.
+const MADE_AT_ONCE: usize = 4;
+/// Answers that wait to be made; who comes then is told to come again.
+const WAITING_MAX: usize = 64;
+
+/// The places of those who make answers of one kind, of which each takes a processor for milliseconds.
+#[derive(Debug)]
+pub(crate) struct Makers {
+    makers: Arc<Semaphore>,
+    /// Who makes an answer or waits to.
+    askers: Arc<Semaphore>,
+}
+
+/// A place among those who make answers; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Maker {
+    _asker: OwnedSemaphorePermit,
+    _maker: OwnedSemaphorePermit,
+}
+
+impl Default for Makers {
+    fn default() -> Self {
+        Self {
+            makers: Arc::new(Semaphore::new(MADE_AT_ONCE)),
+            askers: Arc::new(Semaphore::new(MADE_AT_ONCE + WAITING_MAX)),
+        }
+    }
+}
+
+impl Makers {
+    /// Waits until an answer may be made. The place goes with the work: that goes on also where nobody waits for it any more.
+    ///
+    /// # Errors
+    /// At once if too many wait already.
+    pub(crate) async fn place(&self) -> Result<Maker, Refusal> {
+        let asker = Arc::clone(&self.askers).try_acquire_owned().map_err(|_| Refusal::Busy)?;
+        let maker = Arc::clone(&self.makers).acquire_owned().await;
+        Ok(Maker { _asker: asker, _maker: maker.map_err(|_| Refusal::Internal)? })
+    }
+}
 
 /// Runs `work` where it may take its time.
 pub(crate) async fn aside<T, F>(work: F) -> Result<T, Refusal>
@@ -36,4 +78,31 @@ where
         read(&*archive)
     };
     Ok(aside(work).await??)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn so_many_wait_for_an_answer_and_who_comes_then_is_told_at_once() {
+        let makers = Makers::default();
+        let mut made = Vec::new();
+        for _ in 0..MADE_AT_ONCE {
+            made.push(makers.place().await.unwrap());
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| Box::pin(makers.place())).collect();
+        for waits in &mut waiting {
+            assert!(waits.as_mut().poll(&mut context).is_pending());
+        }
+        let refused = pin!(makers.place()).poll(&mut context);
+        assert!(matches!(refused, Poll::Ready(Err(Refusal::Busy))), "{refused:?}");
+        made.pop();
+        assert!(waiting.remove(0).as_mut().poll(&mut context).is_ready());
+        assert!(pin!(makers.place()).poll(&mut context).is_pending());
+    }
 }

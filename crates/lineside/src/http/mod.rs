@@ -53,7 +53,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub(crate) use admission::{Admission, ConnectionLimits};
 pub(crate) use api::report::find as find_report;
 pub(crate) use api::versions::{read as read_versions, read_reports};
-pub(crate) use aside::{aside, remembered};
+pub(crate) use aside::{Makers, aside, remembered};
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
 pub(crate) use layers::{Embeddable, producer_policy, represent_pages};

@@ -42,16 +42,17 @@ pub(super) async fn page(
     parameters: Parameters,
     headers: HeaderMap,
 ) -> Response {
-    let (network, timetable) = match of_network::named(&app, &feed) {
+    let (network, dataset) = match of_network::named(&app, &feed) {
         Ok(named) => named,
         Err(reply) => return *reply,
     };
+    let timetable = &dataset.timetable;
     let Some(stop) = timetable.find_stop(&stop_id) else {
         return layout::not_found("This feed has no such stop.");
     };
     let wish = Wish::of(&parameters, &headers);
     let is_embedded = wish.is_embedded;
-    let board = Board::of(&app, &network, &timetable, stop, wish);
+    let board = Board::of(&app, &network, timetable, stop, wish);
     let mut page = Page::new(&board.title, Section::Other);
     page.scripts = &["board.js"];
     page.refresh = Some(REFRESH_S);

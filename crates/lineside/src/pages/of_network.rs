@@ -4,28 +4,24 @@ use std::sync::Arc;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{Feed, Network};
+use lineside_ingest::{Dataset, Feed, Network};
 use maud::{Markup, html};
 
 use super::layout::{self, Page};
 use super::{icons, states};
 use crate::app::App;
 
-/// The network of a feed, and its timetable.
+/// The network of a feed, and its schedule.
 ///
 /// # Errors
 /// What is answered where there is none.
-pub(super) fn named(
-    app: &App,
-    feed: &str,
-) -> Result<(Arc<Network>, Arc<Timetable>), Box<Response>> {
+pub(super) fn named(app: &App, feed: &str) -> Result<(Arc<Network>, Arc<Dataset>), Box<Response>> {
     let not_found = |why| Box::new(layout::not_found(why));
     let network = app.ingest().network_of(feed);
     let network = network.ok_or_else(|| not_found("No feed has this name."))?;
-    let timetable = network.timetable();
+    let dataset = network.dataset();
     let none = || not_found("This feed has no timetable, or it is not loaded yet.");
-    Ok((network, timetable.ok_or_else(none)?))
+    Ok((network, dataset.ok_or_else(none)?))
 }
 
 /// The page, of which a reader of another language is given another.

@@ -1,8 +1,6 @@
 //! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction and on each branch, and its vehicles along it; where no vehicle tells where it is, the trips where they should be by their times. It reads whole without scripts; with
 //! them `web/plain/route.js` moves the vehicles by the line's channel, and asks for the page again for the trips.
 
-mod ways;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use lineside_hub::encode_segment;
-use lineside_ingest::{Kind, Network, NetworkState, Record, UnderWay};
+use lineside_ingest::{Kind, Network, NetworkState, Record, UnderWay, Ways};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -20,8 +18,7 @@ use super::languages::Languages;
 use super::layout::{self, Page, Section};
 use super::{badge, board, map, of_network, states, words};
 use crate::app::App;
-use crate::http::Parameters;
-use ways::{Way, Ways};
+use crate::http::{Parameters, aside};
 
 /// How often the page is loaded again where no scripts run, in seconds.
 const REFRESH_S: u32 = 30;
@@ -39,15 +36,27 @@ pub(super) async fn page(
     parameters: Parameters,
     headers: HeaderMap,
 ) -> Response {
-    let (network, timetable) = match of_network::named(&app, &feed) {
+    let (network, dataset) = match of_network::named(&app, &feed) {
         Ok(named) => named,
         Err(reply) => return *reply,
     };
-    let Some(route) = timetable.find_route(&route_id) else {
+    let Some(route) = dataset.timetable.find_route(&route_id) else {
         return layout::not_found("This feed has no such line.");
     };
     let languages = Languages::of(&parameters, &headers);
-    let line = Line::of(&app, &network, &timetable, route, &languages);
+    let place = match app.admission().line_makers().place().await {
+        Ok(place) => place,
+        Err(refusal) => return layout::refused(&refusal),
+    };
+    let work = move || {
+        let _place = place;
+        let ways = dataset.ways(route);
+        reply(&Line::of(&app, &network, &dataset.timetable, route, &ways, &languages))
+    };
+    aside(work).await.unwrap_or_else(|refusal| layout::refused(&refusal))
+}
+
+fn reply(line: &Line<'_>) -> Response {
     let title = line.title();
     let mut page = Page::new(&title, Section::Other);
     page.styles = &["delays.css"];
@@ -62,7 +71,7 @@ struct Line<'a> {
     network: &'a Network,
     timetable: &'a Timetable,
     route: RouteIdx,
-    directions: Vec<Direction>,
+    directions: Vec<Direction<'a>>,
     /// Trips of the timetable that go other ways than these.
     n_left_out: usize,
     /// Vehicles that no direction has a place for.
@@ -76,21 +85,21 @@ struct Line<'a> {
 }
 
 /// One way of a line.
-struct Direction {
+struct Direction<'a> {
     id: Option<u8>,
     /// Where it begins, if others of its line end where it does.
     from: Option<String>,
     /// Its last stop.
     to: String,
     /// Where its trips say that they go.
-    headsigns: BTreeSet<String>,
-    stops: Vec<Place>,
+    headsigns: &'a BTreeSet<String>,
+    stops: Vec<Place<'a>>,
 }
 
 /// A stop on the way, and the vehicles that come to it next.
-struct Place {
+struct Place<'a> {
     /// Those of its station from which trips leave.
-    stops: Vec<StopIdx>,
+    stops: &'a [StopIdx],
     coming: Vec<Arc<Record>>,
     /// Trips that should come to it next by their times.
     reckoned: Vec<UnderWay>,
@@ -102,21 +111,21 @@ impl<'a> Line<'a> {
         network: &'a Network,
         timetable: &'a Timetable,
         route: RouteIdx,
+        ways: &'a Ways,
         languages: &Languages,
     ) -> Self {
         let now = network.now().seconds();
         let state = network.state();
         let id = timetable.route(route).id;
-        let Ways { shown, n_left_out } = ways::ways(timetable, route);
-        let mut directions = directions(timetable, shown);
-        let elsewhere = put_vehicles(&state, timetable, id, &mut directions);
+        let mut directions = directions(timetable, ways);
+        let elsewhere = put_vehicles(&state, timetable, id, ways, &mut directions);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|it| states::misleads_riders(it.status().state));
         let misleading: BTreeSet<String> = misleading.map(|feed| feed.id().to_string()).collect();
         let under_way = state.under_way(id, network.now(), VEHICLES_MAX).into_iter();
         // What a feed predicted that has stopped telling is not to be believed.
         let under_way = under_way.filter(|trip| !misleading.contains(trip.feed.as_str()));
-        let reckoned_elsewhere = put_reckoned(timetable, under_way, &mut directions);
+        let reckoned_elsewhere = put_reckoned(timetable, under_way, ways, &mut directions);
         let alerts = alerts::of_route(&state, timetable, route, now, languages);
         Self {
             app,
@@ -124,7 +133,7 @@ impl<'a> Line<'a> {
             timetable,
             route,
             directions,
-            n_left_out,
+            n_left_out: ways.n_left_out,
             elsewhere,
             reckoned_elsewhere,
             misleading,
@@ -150,7 +159,7 @@ impl<'a> Line<'a> {
             div.page.delays {
                 (self.head())
                 @if !self.alerts.is_empty() { (alerts::markup(&self.alerts)) }
-                @if self.directions.is_empty() { p.soft { "The timetable has no trips of this line." } }
+                @if self.directions.is_empty() && self.n_left_out == 0 { p.soft { "The timetable has no trips of this line." } }
                 (self.note())
                 div.directions {
                     @for (number, direction) in self.directions.iter().enumerate() { (self.direction(number, direction)) }
@@ -213,7 +222,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn direction(&self, number: usize, direction: &Direction) -> Markup {
+    fn direction(&self, number: usize, direction: &Direction<'_>) -> Markup {
         let to = match &direction.from {
             Some(from) => format!("From {from} to {}", direction.to),
             None => format!("To {}", direction.to),
@@ -229,7 +238,7 @@ impl<'a> Line<'a> {
     }
 
     /// A stop, or a station of which trips leave from several: then its board is the whole station's.
-    fn place(&self, key: &str, place: &Place) -> Markup {
+    fn place(&self, key: &str, place: &Place<'_>) -> Markup {
         let stops = place.stops.iter().map(|&stop| self.timetable.stop(stop));
         let ids: Vec<&str> = stops.clone().map(|stop| stop.id).collect();
         let (first, is_one) = (self.timetable.stop(place.stops[0]), ids.len() == 1);
@@ -250,7 +259,9 @@ impl<'a> Line<'a> {
     fn left_out(&self) -> Markup {
         let n = self.n_left_out;
         html! {
-            @if n > 0 {
+            @if n > 0 && self.directions.is_empty() {
+                p.soft { "The trips of this line have too many stops to be shown here." }
+            } @else if n > 0 {
                 p.soft.small {
                     "Shown are the ways of most trips. " (n) @if n == 1 { " trip of the timetable goes" } @else { " trips of the timetable go" } " others."
                 }
@@ -301,16 +312,17 @@ impl<'a> Line<'a> {
 }
 
 /// Its ways, by direction.
-fn directions(timetable: &Timetable, ways: Vec<Way>) -> Vec<Direction> {
+fn directions<'a>(timetable: &Timetable, ways: &'a Ways) -> Vec<Direction<'a>> {
     let name =
-        |place: Option<&Place>| place.map_or("", |it| name(timetable, it.stops[0])).to_owned();
-    let made = ways.into_iter().map(|way| {
+        |place: Option<&Place<'_>>| place.map_or("", |it| name(timetable, it.stops[0])).to_owned();
+    let made = ways.shown.iter().map(|way| {
+        let stops = way.places.iter().map(Vec::as_slice);
         let place = |stops| Place { stops, coming: Vec::new(), reckoned: Vec::new() };
-        let stops: Vec<Place> = way.places.into_iter().map(place).collect();
+        let stops: Vec<Place<'_>> = stops.map(place).collect();
         let (from, to) = (Some(name(stops.first())), name(stops.last()));
-        Direction { id: way.id, from, to, headsigns: way.headsigns, stops }
+        Direction { id: way.id, from, to, headsigns: &way.headsigns, stops }
     });
-    let mut made: Vec<Direction> = made.collect();
+    let mut made: Vec<Direction<'_>> = made.collect();
     let ends: Vec<String> = made.iter().map(|it| it.to.clone()).collect();
     for direction in &mut made {
         if ends.iter().filter(|end| **end == direction.to).count() == 1 {
@@ -333,7 +345,8 @@ fn put_vehicles(
     state: &NetworkState,
     timetable: &Timetable,
     route: &str,
-    directions: &mut [Direction],
+    ways: &Ways,
+    directions: &mut [Direction<'_>],
 ) -> Vec<Arc<Record>> {
     let mut elsewhere = Vec::new();
     let vehicles = state.by_route(route).filter(|record| record.kind == Kind::Vehicle);
@@ -342,7 +355,7 @@ fn put_vehicles(
         let said = vehicle.join.direction_id.map(u32::from).or_else(said);
         let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id));
         let headsign = vehicle.join.headsign.as_deref();
-        let place = next.and_then(|next| find_place(directions, next, said, headsign));
+        let place = next.and_then(|next| find_place(ways, directions, next, said, headsign));
         match place {
             Some(place) => place.coming.push(Arc::clone(vehicle)),
             None => elsewhere.push(Arc::clone(vehicle)),
@@ -355,13 +368,16 @@ fn put_vehicles(
 fn put_reckoned(
     timetable: &Timetable,
     under_way: impl Iterator<Item = UnderWay>,
-    directions: &mut [Direction],
+    ways: &Ways,
+    directions: &mut [Direction<'_>],
 ) -> Vec<UnderWay> {
     let mut elsewhere = Vec::new();
     for trip in under_way {
         let next = timetable.find_stop(&trip.next_stop_id);
         let headsign = trip.headsign.as_deref();
-        match next.and_then(|next| find_place(directions, next, trip.direction, headsign)) {
+        let place =
+            next.and_then(|next| find_place(ways, directions, next, trip.direction, headsign));
+        match place {
             Some(place) => place.reckoned.push(trip),
             None => elsewhere.push(trip),
         }
@@ -369,21 +385,21 @@ fn put_reckoned(
     elsewhere
 }
 
-fn find_place<'a>(
-    directions: &'a mut [Direction],
+fn find_place<'a, 'w>(
+    ways: &Ways,
+    directions: &'a mut [Direction<'w>],
     next: StopIdx,
     said: Option<u32>,
     headsign: Option<&str>,
-) -> Option<&'a mut Place> {
-    let is_there = |place: &Place| place.stops.contains(&next);
-    let fit = |direction: &Direction| {
+) -> Option<&'a mut Place<'w>> {
+    let fit = |direction: &Direction<'_>| {
         let is_said = said.is_some() && direction.id.map(u32::from) == said;
         let goes_there =
             headsign.is_some_and(|it| direction.to == it || direction.headsigns.contains(it));
         (is_said, goes_there)
     };
-    let has = directions.iter_mut().filter(|it| it.stops.iter().any(is_there));
     // Of those that fit as well the first.
-    let best = has.rev().max_by_key(|direction| fit(direction))?;
-    best.stops.iter_mut().find(|place| is_there(place))
+    let has = ways.places_of(next).rev();
+    let (way, place) = has.max_by_key(|&(way, _)| directions.get(way).map(fit))?;
+    directions.get_mut(way)?.stops.get_mut(place)
 }

@@ -1,0 +1,676 @@
+//! The ways of a line: what its trips have in common, from its patterns. Short trips are part of a long one's way, a branch is a
+//! way of its own, and trips the other way round are too, whether the timetable says directions or not.
+//!
+//! One way is put together after the other: the first of the patterns that are left begins it, and of the others, in order,
+//! each that fits comes in, and is no longer asked for. To ask whether a pattern fits takes a look at each of its stops until it is known not to, and
+//! makes nothing; to put it in takes as many steps as it and the way have stops. So p patterns of n stops together take
+//! O(p · n) looks if nearly all nearly fit, and mostly some for each two of them.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    hash::Hash,
+};
+
+use lineside_formats::gtfs::{PatternIdx, RouteIdx, StopIdx, Timetable};
+
+/// Ways of a line that are shown in each direction, those of most trips; what goes otherwise stands beside them.
+const WAYS_MAX: usize = 8;
+/// Patterns of a line that are looked at, those of most trips first.
+const PATTERNS_MAX: usize = 500;
+/// Stops of these patterns together.
+const STOPS_LOOKED_AT_MAX: usize = 100_000;
+/// Stops of a pattern that is looked at, and of a way that is put together.
+const STOPS_MAX: usize = 1_000;
+/// Names of where trips go that a way remembers.
+const HEADSIGNS_MAX: usize = 32;
+
+/// The ways of a line.
+#[derive(Debug)]
+pub struct Ways<S = StopIdx> {
+    /// Those that are shown, by direction, those of most trips first.
+    pub shown: Vec<Way<S>>,
+    /// Trips of the timetable that go other ways.
+    pub n_left_out: usize,
+    /// Each stop with the number of a way and the first place there that has it, in order.
+    standing: Vec<(S, usize, usize)>,
+    #[cfg(test)]
+    n_looks: usize,
+}
+
+/// One way of a line.
+#[derive(Debug)]
+pub struct Way<S = StopIdx> {
+    /// `direction_id`.
+    pub id: Option<u8>,
+    /// Where its trips say that they go.
+    pub headsigns: BTreeSet<String>,
+    /// Its stops in order; of a station all from which its trips leave.
+    pub places: Vec<Vec<S>>,
+    n_trips: usize,
+}
+
+/// What the trips of a pattern say.
+#[derive(Debug, Default)]
+struct Variant {
+    headsigns: BTreeSet<String>,
+    n_trips: usize,
+}
+
+impl Ways {
+    /// The ways of a line. O(t log p) for t trips of p patterns, and what putting them together takes.
+    pub(crate) fn of(timetable: &Timetable, route: RouteIdx) -> Ways {
+        let mut variants: BTreeMap<(Option<u8>, PatternIdx), Variant> = BTreeMap::new();
+        for &idx in timetable.trips_of_route(route) {
+            let Some(pattern) = timetable.pattern_of(idx) else { continue };
+            let trip = timetable.trip(idx);
+            let variant = variants.entry((trip.direction, pattern)).or_default();
+            variant.n_trips += 1;
+            let headsign =
+                trip.headsign.filter(|it| !it.is_empty() && !variant.headsigns.contains(*it));
+            if let Some(headsign) = headsign.filter(|_| variant.headsigns.len() < HEADSIGNS_MAX) {
+                variant.headsigns.insert(headsign.to_owned());
+            }
+        }
+        let n_trips: usize = variants.values().map(|variant| variant.n_trips).sum();
+        let all = variants.into_iter().map(|((id, pattern), variant)| (id, pattern, variant));
+        let busiest = busiest(all.collect(), |pattern| timetable.stops_of_pattern(pattern).len());
+        let told = busiest.into_iter().map(|(id, pattern, variant)| {
+            (id, timetable.stops_of_pattern(pattern).collect(), variant)
+        });
+        let ways = choose(told.collect(), |stop| station(timetable, stop));
+        let n_shown: usize = ways.shown.iter().map(|way| way.n_trips).sum();
+        Ways { n_left_out: n_trips - n_shown, ..ways }
+    }
+
+    /// Bytes that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_headsign = |it: &String| it.len() + 2 * size_of::<String>();
+        let of_place =
+            |it: &Vec<StopIdx>| it.capacity() * size_of::<StopIdx>() + 2 * size_of_val(it);
+        let of_way = |way: &Way| {
+            size_of_val(way)
+                + way.headsigns.iter().map(of_headsign).sum::<usize>()
+                + way.places.iter().map(of_place).sum::<usize>()
+        };
+        size_of_val(self)
+            + self.shown.iter().map(of_way).sum::<usize>()
+            + size_of_val(self.standing.as_slice())
+    }
+}
+
+impl<S: Copy + Ord> Ways<S> {
+    /// Where a stop stands, in the order of ways: the number of a way, and of the first place there that has the stop.
+    pub fn places_of(&self, stop: S) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+        let from = self.standing.partition_point(|(it, ..)| *it < stop);
+        let to = self.standing.partition_point(|(it, ..)| *it <= stop);
+        self.standing[from..to].iter().map(|&(_, way, place)| (way, place))
+    }
+}
+
+/// Of patterns, each with its direction, those of most trips, within what is looked at. One that is too long stands in no other's way.
+fn busiest<P: Copy>(
+    mut patterns: Vec<(Option<u8>, P, Variant)>,
+    n_stops: impl Fn(P) -> usize,
+) -> Vec<(Option<u8>, P, Variant)> {
+    patterns.sort_by_key(|(.., variant)| Reverse(variant.n_trips));
+    let mut left = STOPS_LOOKED_AT_MAX;
+    patterns.retain(|(_, pattern, _)| {
+        let n = n_stops(*pattern);
+        let has_room = n <= STOPS_MAX.min(left);
+        left -= if has_room { n } else { 0 };
+        has_room
+    });
+    patterns.truncate(PATTERNS_MAX);
+    patterns
+}
+
+/// The ways of patterns, each with its direction.
+fn choose<S: Copy + Ord + Hash, K: Eq + Hash>(
+    patterns: Vec<(Option<u8>, Vec<S>, Variant)>,
+    station: impl Fn(S) -> K,
+) -> Ways<S> {
+    let n_trips: usize = patterns.iter().map(|(.., variant)| variant.n_trips).sum();
+    let mut numbers = Numbers::default();
+    let mut by_direction: BTreeMap<Option<u8>, Vec<(Vec<Call>, Variant)>> = BTreeMap::new();
+    for (id, stops, variant) in patterns {
+        let calls = stops.into_iter().map(|stop| numbers.of(stop, &station)).collect();
+        by_direction.entry(id).or_default().push((calls, variant));
+    }
+    let mut tracing = Tracing::new(numbers.stops.len(), numbers.stations.len());
+    let mut shown = Vec::new();
+    for (id, patterns) in by_direction {
+        let stop = |number: u32| numbers.stops[number as usize];
+        let place = |stops: Vec<u32>| stops.into_iter().map(stop).collect();
+        shown.extend(of_direction(patterns, &mut tracing).into_iter().map(|way| Way {
+            id,
+            headsigns: way.headsigns,
+            places: way.places.into_iter().map(place).collect(),
+            n_trips: way.n_trips,
+        }));
+    }
+    let n_shown: usize = shown.iter().map(|way| way.n_trips).sum();
+    Ways {
+        standing: standing(&shown),
+        shown,
+        n_left_out: n_trips - n_shown,
+        #[cfg(test)]
+        n_looks: tracing.n_looks,
+    }
+}
+
+/// What stops of one station have in common: where the timetable has no stations, their name.
+fn station(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) {
+    let it = timetable.stop(stop);
+    match it.parent {
+        None if !it.name.is_empty() => (None, it.name),
+        parent => (parent.or(Some(stop)), ""),
+    }
+}
+
+/// Where each stop stands on ways.
+fn standing<S: Copy + Ord>(ways: &[Way<S>]) -> Vec<(S, usize, usize)> {
+    let mut all: Vec<_> = ways
+        .iter()
+        .enumerate()
+        .flat_map(|(number, way)| {
+            let places = way.places.iter().enumerate();
+            places.flat_map(move |(at, stops)| stops.iter().map(move |&stop| (stop, number, at)))
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup_by_key(|(stop, number, _)| (*stop, *number));
+    all.shrink_to_fit();
+    all
+}
+
+/// A stop and its station, by numbers from 0.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    stop: u32,
+    station: u32,
+}
+
+/// Stops and stations by number.
+#[derive(Debug)]
+struct Numbers<S, K> {
+    calls: HashMap<S, Call>,
+    stations: HashMap<K, u32>,
+    /// The stop of each number.
+    stops: Vec<S>,
+}
+
+impl<S, K> Default for Numbers<S, K> {
+    fn default() -> Self {
+        Numbers { calls: HashMap::new(), stations: HashMap::new(), stops: Vec::new() }
+    }
+}
+
+impl<S: Copy + Eq + Hash, K: Eq + Hash> Numbers<S, K> {
+    /// A stop by its numbers; its station is asked for once.
+    fn of(&mut self, stop: S, station: impl Fn(S) -> K) -> Call {
+        *self.calls.entry(stop).or_insert_with(|| {
+            let next = self.stations.len() as u32;
+            self.stops.push(stop);
+            let station = *self.stations.entry(station(stop)).or_insert(next);
+            Call { stop: self.stops.len() as u32 - 1, station }
+        })
+    }
+}
+
+/// The ways of one direction that have most trips.
+fn of_direction(mut left: Vec<(Vec<Call>, Variant)>, tracing: &mut Tracing) -> Vec<Way<u32>> {
+    // What most trips do begins. Then the long ones come: others are parts of them.
+    left.sort_by_key(|(_, variant)| Reverse(variant.n_trips));
+    if let Some(others) = left.get_mut(1..) {
+        others.sort_by_key(|(calls, _)| Reverse(calls.len()));
+    }
+    let mut ways: Vec<Way<u32>> = Vec::new();
+    while !left.is_empty() {
+        let (calls, Variant { mut headsigns, mut n_trips }) = left.remove(0);
+        tracing.begin(&calls);
+        left.retain_mut(|(calls, variant)| {
+            let comes_in = tracing.take(calls);
+            if comes_in {
+                n_trips += variant.n_trips;
+                let room = HEADSIGNS_MAX.saturating_sub(headsigns.len());
+                headsigns.extend(std::mem::take(&mut variant.headsigns).into_iter().take(room));
+            }
+            !comes_in
+        });
+        // All are put together, however long or short; of those that cannot be among the first, no more is kept.
+        if ways.iter().filter(|way| way.n_trips >= n_trips).count() < WAYS_MAX {
+            ways.push(Way { id: None, headsigns, places: tracing.places(), n_trips });
+        }
+    }
+    ways.sort_by_key(|way| Reverse(way.n_trips));
+    ways.truncate(WAYS_MAX);
+    ways
+}
+
+/// Where a station is that is not on the way.
+const NOWHERE: u32 = u32::MAX;
+/// Where a station is that is there more than once.
+const OFTEN: u32 = u32::MAX - 1;
+
+/// The way that is being put together. A place has a number, which it keeps wherever it comes to stand.
+#[derive(Debug)]
+struct Tracing {
+    /// The places in the order of the way.
+    order: Vec<u32>,
+    /// Where in it each place is.
+    ranks: Vec<u32>,
+    /// The station of each place.
+    stations: Vec<u32>,
+    /// Each stop with its place, as they came.
+    stops: Vec<(Call, u32)>,
+    /// Where on the way each station is, [`NOWHERE`] or [`OFTEN`].
+    spots: Vec<u32>,
+    /// The places of each station, in order. Their room is kept from one way to the next.
+    of_station: Vec<Vec<u32>>,
+    /// The places of each stop, likewise.
+    of_stop: Vec<Vec<u32>>,
+    #[cfg(test)]
+    n_looks: usize,
+}
+
+impl Tracing {
+    fn new(n_stops: usize, n_stations: usize) -> Tracing {
+        Tracing {
+            order: Vec::new(),
+            ranks: Vec::new(),
+            stations: Vec::new(),
+            stops: Vec::new(),
+            spots: vec![NOWHERE; n_stations],
+            of_station: vec![Vec::new(); n_stations],
+            of_stop: vec![Vec::new(); n_stops],
+            #[cfg(test)]
+            n_looks: 0,
+        }
+    }
+
+    /// Begins a way with these stops.
+    fn begin(&mut self, calls: &[Call]) {
+        for (call, _) in self.stops.drain(..) {
+            self.of_stop[call.stop as usize].clear();
+            self.of_station[call.station as usize].clear();
+            self.spots[call.station as usize] = NOWHERE;
+        }
+        self.order.clear();
+        self.ranks.clear();
+        self.stations.clear();
+        self.put(calls);
+    }
+
+    /// Takes the stops of a further pattern in, if it fits.
+    fn take(&mut self, calls: &[Call]) -> bool {
+        let fits = self.fits(calls);
+        if fits {
+            self.put(calls);
+        }
+        fits
+    }
+
+    /// Whether a pattern fits: not if it goes the other way round, has not two stations in common with the way, or begins or
+    /// ends on a branch.
+    fn fits(&mut self, calls: &[Call]) -> bool {
+        if !self.may_end(calls) {
+            return false;
+        }
+        let (mut next, mut n_common) = (0, 0);
+        for (at, &call) in calls.iter().enumerate() {
+            self.count_look();
+            if self.spots[call.station as usize] == NOWHERE {
+                continue;
+            }
+            // One that lies behind already: it goes the other way round.
+            let Some(rank) = self.ahead(call, next) else { return false };
+            let begins_beside = n_common == 0 && at > 0 && rank > 0;
+            if begins_beside {
+                return false;
+            }
+            next = rank + 1;
+            n_common += 1;
+        }
+        let n_places = self.order.len();
+        let is_beside = |call: &Call| self.spots[call.station as usize] == NOWHERE;
+        let ends_beside = calls.last().is_some_and(is_beside) && (next as usize) < n_places;
+        n_common >= 2 && !ends_beside && n_places + calls.len() - n_common <= STOPS_MAX
+    }
+
+    /// Whether a pattern that leaves the way could have been at its end; most branches need not be followed to say that they were not.
+    fn may_end(&mut self, calls: &[Call]) -> bool {
+        let last = self.order.last().map(|&place| self.stations[place as usize]);
+        for (n_beside, call) in calls.iter().rev().enumerate() {
+            self.count_look();
+            if self.spots[call.station as usize] != NOWHERE {
+                return n_beside == 0 || Some(call.station) == last;
+            }
+        }
+        false
+    }
+
+    /// Where on the way the next place of a stop's station is, from `next` on. A way may pass a station, or villages whose stops
+    /// are called alike, more than once: then this very stop counts.
+    fn ahead(&self, call: Call, next: u32) -> Option<u32> {
+        match self.spots[call.station as usize] {
+            NOWHERE => None,
+            OFTEN => {
+                let first = |places: &[u32]| {
+                    let at = places.partition_point(|&place| self.ranks[place as usize] < next);
+                    places.get(at).map(|&place| self.ranks[place as usize])
+                };
+                let itself = first(&self.of_stop[call.stop as usize]);
+                itself.or_else(|| first(&self.of_station[call.station as usize]))
+            }
+            rank => (rank >= next).then_some(rank),
+        }
+    }
+
+    /// Puts the stops of a pattern where they are on the way, and those that are not between them.
+    fn put(&mut self, calls: &[Call]) {
+        let mut order = Vec::with_capacity(self.order.len() + calls.len());
+        let mut places = Vec::with_capacity(calls.len());
+        let mut n_taken = 0;
+        for &call in calls {
+            let place = if let Some(rank) = self.ahead(call, n_taken) {
+                order.extend_from_slice(&self.order[n_taken as usize..=rank as usize]);
+                n_taken = rank + 1;
+                self.order[rank as usize]
+            } else {
+                let new = self.stations.len() as u32;
+                self.stations.push(call.station);
+                order.push(new);
+                new
+            };
+            places.push(place);
+        }
+        order.extend_from_slice(&self.order[n_taken as usize..]);
+        self.ranks.resize(self.stations.len(), 0);
+        for (rank, &place) in order.iter().enumerate() {
+            self.ranks[place as usize] = rank as u32;
+        }
+        self.order = order;
+        for (&call, place) in calls.iter().zip(places) {
+            if enter(&mut self.of_stop[call.stop as usize], place, &self.ranks) {
+                self.stops.push((call, place));
+                enter(&mut self.of_station[call.station as usize], place, &self.ranks);
+            }
+        }
+        for &place in &self.order {
+            let station = self.stations[place as usize] as usize;
+            let is_once = self.of_station[station].len() == 1;
+            self.spots[station] = if is_once { self.ranks[place as usize] } else { OFTEN };
+        }
+    }
+
+    /// The stops of each place, in the order of the way.
+    fn places(&self) -> Vec<Vec<u32>> {
+        let mut places = vec![Vec::new(); self.order.len()];
+        for &(call, place) in &self.stops {
+            places[self.ranks[place as usize] as usize].push(call.stop);
+        }
+        places
+    }
+
+    fn count_look(&mut self) {
+        #[cfg(test)]
+        {
+            self.n_looks += 1;
+        }
+    }
+}
+
+/// Puts a place among others, which are in order; false if it is there.
+fn enter(places: &mut Vec<u32>, place: u32, ranks: &[u32]) -> bool {
+    let rank = |place: u32| ranks[place as usize];
+    let at = places.partition_point(|&it| rank(it) < rank(place));
+    let is_new = places.get(at) != Some(&place);
+    if is_new {
+        places.insert(at, place);
+    }
+    is_new
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use lineside_formats::gtfs::{Limits, TextFiles, load};
+    use lineside_sync::UnixMillis;
+
+    use super::*;
+    use crate::{config::FeedId, dataset::Dataset};
+
+    fn variant(n_trips: usize) -> Variant {
+        Variant { n_trips, ..Variant::default() }
+    }
+
+    /// The ways of patterns, each by the numbers of its stops; stops of one ten are of one station.
+    #[track_caller]
+    fn check(patterns: &[&[u32]], expect: &[&[&[u32]]]) {
+        let told = patterns.iter().map(|stops| (None, stops.to_vec(), variant(1)));
+        let ways = choose(told.collect(), |stop| stop / 10);
+        let mut shown: Vec<_> = ways.shown.into_iter().map(|way| way.places).collect();
+        shown.sort_by_key(|places| places.first().cloned());
+        assert_eq!(shown, expect, "{patterns:?}");
+        assert_eq!(ways.n_left_out, 0, "{patterns:?}");
+    }
+
+    #[test]
+    fn short_trips_are_part_of_the_long_way() {
+        check(&[&[30, 40], &[10, 20, 30, 40], &[20, 30]], &[&[&[10], &[20], &[30], &[40]]]);
+    }
+
+    #[test]
+    fn the_way_back_is_another_also_from_other_platforms() {
+        check(
+            &[&[10, 20, 30], &[31, 21, 11], &[21, 11]],
+            &[&[&[10], &[20], &[30]], &[&[31], &[21], &[11]]],
+        );
+        check(&[&[10, 20], &[20, 10]], &[&[&[10], &[20]], &[&[20], &[10]]]);
+    }
+
+    #[test]
+    fn platforms_of_a_station_are_one_place() {
+        check(&[&[10, 20, 30], &[10, 21, 30]], &[&[&[10], &[20, 21], &[30]]]);
+    }
+
+    #[test]
+    fn stops_between_and_at_the_ends_are_put_in() {
+        check(&[&[10, 30, 40], &[10, 20, 40]], &[&[&[10], &[20], &[30], &[40]]]);
+        check(&[&[20, 30, 40, 50], &[10, 20, 30]], &[&[&[10], &[20], &[30], &[40], &[50]]]);
+        check(&[&[20, 30, 40, 50], &[40, 50, 60]], &[&[&[20], &[30], &[40], &[50], &[60]]]);
+    }
+
+    #[test]
+    fn branches_are_ways_of_their_own() {
+        check(
+            &[&[10, 20, 30, 40], &[10, 20, 50]],
+            &[&[&[10], &[20], &[30], &[40]], &[&[10], &[20], &[50]]],
+        );
+        check(
+            &[&[10, 20, 30, 40], &[60, 30, 40]],
+            &[&[&[10], &[20], &[30], &[40]], &[&[60], &[30], &[40]]],
+        );
+    }
+
+    #[test]
+    fn a_ring_ends_where_it_began() {
+        check(&[&[10, 20, 30, 10], &[20, 30, 10]], &[&[&[10], &[20], &[30], &[10]]]);
+    }
+
+    #[test]
+    fn a_stop_that_is_called_like_another_on_the_way_is_itself() {
+        // Two villages, each with a stop at its church, whose station is the name.
+        check(
+            &[&[10, 20, 30, 21, 40], &[21, 40], &[30, 21]],
+            &[&[&[10], &[20], &[30], &[21], &[40]]],
+        );
+        // A station that is passed twice, from other platforms.
+        check(&[&[20, 10, 30, 11, 40], &[10, 30, 12]], &[&[&[20], &[10], &[30], &[11, 12], &[40]]]);
+        check(&[&[20, 10, 30, 11, 40], &[12, 30, 11]], &[&[&[20], &[10, 12], &[30], &[11], &[40]]]);
+    }
+
+    #[test]
+    fn the_usual_way_of_each_direction_is_shown_however_many_are_longer() {
+        let far = |n: u32| (None, (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
+        let rare = (1..=60).map(far);
+        let usual =
+            [(None, vec![10, 20, 30], variant(50)), (Some(1), vec![30, 20, 10], variant(9))];
+        let ways = choose(rare.chain(usual).collect(), |stop| stop / 10);
+        let of = |id: Option<u8>| -> Vec<_> {
+            ways.shown.iter().filter(|way| way.id == id).map(|way| way.n_trips).collect()
+        };
+        assert_eq!((of(Some(1)), of(None).len(), of(None)[0]), (vec![9], WAYS_MAX, 50));
+        assert_eq!(ways.n_left_out, 60 - (WAYS_MAX - 1));
+    }
+
+    #[test]
+    fn of_the_others_those_of_most_trips_are_shown() {
+        let pair = |n: u32| (Some(0), vec![n * 100, n * 100 + 10], variant(n as usize));
+        let ways = choose((1..=20).map(pair).collect(), |stop| stop / 10);
+        let trips: Vec<usize> = ways.shown.iter().map(|way| way.n_trips).collect();
+        assert_eq!(trips, (13..=20).rev().collect::<Vec<_>>());
+        assert_eq!(ways.n_left_out, (1..=12).sum::<usize>());
+    }
+
+    #[test]
+    fn busy_short_ways_are_shown_beside_many_long_ones_of_few_trips() {
+        let rare = |n: u32| (Some(0), (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
+        let busy = |n: u32| (Some(0), (0..3).map(|at| n * 1_000 + at * 10).collect(), variant(100));
+        let ways =
+            choose((1..=40).map(rare).chain((41..=43).map(busy)).collect(), |stop| stop / 10);
+        let trips: Vec<usize> = ways.shown.iter().map(|way| way.n_trips).collect();
+        assert_eq!(trips, [100, 100, 100, 1, 1, 1, 1, 1]);
+        assert_eq!(ways.n_left_out, 35);
+    }
+
+    #[test]
+    fn short_trips_of_a_rare_way_count_for_it() {
+        let parts =
+            [(None, vec![100, 110, 120, 130], variant(1)), (None, vec![110, 120], variant(9))];
+        let pair = |n: u32| (None, vec![n * 1_000, n * 1_000 + 10], variant(5));
+        let ways = choose((1..=8).map(pair).chain(parts).collect(), |stop| stop / 10);
+        assert_eq!((ways.shown[0].n_trips, ways.shown[0].places.len()), (10, 4));
+        assert_eq!(ways.n_left_out, 5);
+    }
+
+    #[test]
+    fn of_patterns_those_of_most_trips_are_looked_at_within_bounds() {
+        let of = |lengths: &[usize]| {
+            let all = lengths.iter().enumerate();
+            let all = all.map(|(at, &length)| (None, length, variant(at + 1))).collect();
+            busiest(all, |length| length)
+                .into_iter()
+                .map(|(_, length, _)| length)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[2, STOPS_MAX, STOPS_MAX + 1, 3]), [3, STOPS_MAX, 2]);
+        assert_eq!(of(&[2; PATTERNS_MAX + 9]).len(), PATTERNS_MAX);
+        let n_long = STOPS_LOOKED_AT_MAX / STOPS_MAX;
+        let many = [vec![2], vec![STOPS_MAX; n_long], vec![4]].concat();
+        assert_eq!(of(&many), [vec![4], vec![STOPS_MAX; n_long - 1], vec![2]].concat());
+    }
+
+    /// How often a station was asked for, and how many stops were looked up, to put patterns of one direction together.
+    fn work(patterns: impl Iterator<Item = Vec<u32>>) -> (usize, usize) {
+        let n_asked = Cell::new(0);
+        let ways = choose(patterns.map(|stops| (None, stops, variant(1))).collect(), |stop| {
+            n_asked.set(n_asked.get() + 1);
+            stop
+        });
+        (n_asked.get(), ways.n_looks)
+    }
+
+    #[test]
+    fn a_line_of_many_patterns_in_any_order_takes_some_looks_for_each_pair() {
+        let mut chance = fastrand::Rng::with_seed(1);
+        let patterns = std::iter::repeat_with(|| {
+            let mut stops: Vec<u32> = (0..200).collect();
+            chance.shuffle(&mut stops);
+            stops.truncate(150);
+            stops
+        });
+        let (n_asked, n_looks) = work(patterns.take(PATTERNS_MAX));
+        assert_eq!(n_asked, 200, "each stop once");
+        let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
+        assert!(n_looks < 5 * n_pairs, "{n_looks}");
+    }
+
+    #[test]
+    fn patterns_that_nearly_fit_take_a_look_at_each_stop_of_each_two_at_most() {
+        let length = STOPS_LOOKED_AT_MAX / PATTERNS_MAX;
+        let n_pairs = PATTERNS_MAX * (PATTERNS_MAX - 1) / 2;
+        let trunk = || 0..length as u32 - 2;
+        // All are alike, but turn back to other stops at their ends.
+        let turn = |n: u32| trunk().chain([n % 25, 50 + n / 25]).collect();
+        let (n_asked, n_looks) = work((0..PATTERNS_MAX as u32).map(turn));
+        assert_eq!(n_asked, length - 2, "each stop once");
+        assert!((n_pairs * (length - 2)..=n_pairs * (length + 1)).contains(&n_looks), "{n_looks}");
+        // They go to other stops there: that is seen at once.
+        let branch = |n: u32| trunk().chain([1_000 + n, 2_000 + n]).collect();
+        let (_, n_looks) = work((0..PATTERNS_MAX as u32).map(branch));
+        assert_eq!(n_looks, n_pairs * 3);
+        // They are alike: each is asked for once.
+        let (_, n_looks) = work((0..PATTERNS_MAX).map(|_| trunk().collect()));
+        assert_eq!(n_looks, (PATTERNS_MAX - 1) * (length - 2 + 1));
+    }
+
+    #[test]
+    fn a_stop_is_found_on_each_way_at_the_first_place_that_has_it() {
+        let told = [&[10, 20, 30, 10][..], &[10, 21, 30], &[30, 20, 11]];
+        let told = told.map(|stops| (None, stops.to_vec(), variant(1)));
+        let ways = choose(told.into(), |stop| stop / 10);
+        let of = |stop: u32| ways.places_of(stop).collect::<Vec<_>>();
+        assert_eq!(ways.shown.len(), 2);
+        assert_eq!([of(10), of(20), of(21)], [vec![(0, 0)], vec![(0, 1), (1, 1)], vec![(0, 1)]]);
+        assert_eq!([of(11), of(40)], [vec![(1, 2)], vec![]]);
+    }
+
+    #[test]
+    fn the_ways_of_a_line_are_put_together_once_for_each_version() {
+        let text = "# agency.txt
+            agency_id,agency_name,agency_url,agency_timezone
+            X,X,https://x.example,UTC
+            # routes.txt
+            route_id,agency_id,route_short_name,route_type
+            A,X,1,3
+            B,X,2,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            D,1,1,1,1,1,1,1,20260101,20261231
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            S,Here,48.86,2.34
+            T,There,48.87,2.34
+            # trips.txt
+            route_id,service_id,trip_id,trip_headsign,direction_id
+            A,D,there,There,0
+            A,D,back,Here,1
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            there,08:00:00,08:00:00,S,1
+            there,08:10:00,08:10:00,T,2
+            back,08:00:00,08:00:00,T,1
+            back,08:10:00,08:10:00,S,2
+";
+        let dataset = |hash: u128| {
+            let (timetable, problems) =
+                load(&mut TextFiles::parse(text), &Limits::default()).unwrap();
+            let id = FeedId::new("town").unwrap();
+            Dataset::of(id, timetable, problems, hash, UnixMillis(0))
+        };
+        let (first, second) = (dataset(1), dataset(2));
+        let line = |id: &str| first.timetable.find_route(id).unwrap();
+        let ways = first.ways(line("A"));
+        assert_eq!(ways.shown.iter().map(|way| way.id).collect::<Vec<_>>(), [Some(0), Some(1)]);
+        assert!(Arc::ptr_eq(&ways, &first.ways(line("A"))));
+        assert!(!Arc::ptr_eq(&ways, &second.ways(line("A"))), "another version's");
+        assert!(first.ways(line("B")).shown.is_empty(), "another line's");
+        // They are gone with the version.
+        drop(first);
+        assert_eq!(Arc::strong_count(&ways), 1);
+    }
+}
