@@ -15,6 +15,8 @@ use crate::convert::DISCOVERY;
 pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result<Checked, String> {
     let mut files = std::mem::take(&mut plan.files);
     if files.read.is_empty() {
+        // What it is called is known only when it has been read.
+        fits_alone(body, &plan)?;
         let name = name_of(body).ok_or_else(|| unlike::words(body))?;
         files.read.push((name.to_owned(), body.clone()));
     }
@@ -75,6 +77,16 @@ fn outline(files: &[(String, Bytes)]) -> Vec<Point> {
     outline_of(all.map(|it| (it.lat, it.lon)))
 }
 
+/// Sees that a file by itself takes no more memory than a look may. What is no JSON is not read as such, and takes nothing.
+fn fits_alone(body: &Bytes, plan: &Plan) -> Result<(), String> {
+    let Some((allowed, by)) = plan.memory else { return Ok(()) };
+    let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
+    if !matches!(text.first(), Some(b'{' | b'[')) {
+        return Ok(());
+    }
+    too_much(memory_of(body), allowed, by).map_or(Ok(()), Err)
+}
+
 /// Sees that no language of a system takes more memory than a look may: they are looked at one after the other.
 fn fits(files: &Files, plan: &Plan) -> Result<(), String> {
     let Some((allowed, by)) = plan.memory else { return Ok(()) };
@@ -127,4 +139,26 @@ impl Further {
 
 fn pairs(files: &[(String, Bytes)]) -> Vec<(&str, &[u8])> {
     files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: String) -> String {
+        let plan = Plan { memory: Some((1 << 20, "--memory")), ..Plan::plain() };
+        check(&Bytes::from(text), plan, &Progress::default()).unwrap_err()
+    }
+
+    #[test]
+    fn a_file_by_itself_is_refused_before_it_is_read() {
+        let objects = "{},".repeat(2_000);
+        // It breaks off: who reads it does not find what it is.
+        for text in [format!("[{objects}"), format!("\u{FEFF}\n{{\"data\":[{objects}")] {
+            let words = refusal(text);
+            assert_eq!(words, "it would take about 2MiB of memory, and --memory allows 1MiB");
+        }
+        let words = refusal(format!("a table,{objects}"));
+        assert!(!words.contains("memory"), "what is no JSON is told what it is: {words}");
+    }
 }

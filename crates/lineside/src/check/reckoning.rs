@@ -2,21 +2,21 @@
 
 use std::io::{self, Read};
 
-use lineside_formats::Error;
-use lineside_formats::gtfs::Limits;
+use lineside_formats::gtfs::{Files, Limits};
+use lineside_formats::{Error, Format, netex, sniff};
 use lineside_validate::Stop;
 use lineside_validate::gtfs::{MEMORY_PER_BYTE_MAX, Source, ZipSource, memory_of};
+use lineside_validate::rules::netex as of_xml;
 
 use super::STOPPED;
+use super::counted::Stoppable;
 use crate::config::size_text;
 
-/// What a look needs for each byte of anything but GTFS, such as XML.
+/// What a look needs for each byte of a file of a zip that is neither GTFS nor XML.
 const PER_OTHER_BYTE: u64 = 2;
-/// How much larger XML is than a zip of it, about.
-const XML_RATIO: u64 = 20;
 
 /// The memory in bytes that a look at these bytes takes, at most, as the zip's own list has it, which reading is held to. The rows
-/// of GTFS are counted only if `allowed` might not do, as all has to be unpacked for that.
+/// of GTFS and the elements of NeTEx are counted only if `allowed` might not do, as all has to be unpacked for that.
 ///
 /// # Errors
 /// If a file inflates far beyond its compressed size, or cannot be unpacked, of those that are counted.
@@ -29,30 +29,45 @@ pub(crate) fn memory_for(bytes: &[u8], allowed: u64) -> Result<u64, Error> {
 /// # Errors
 /// The same, and if it was stopped before all was counted.
 pub(crate) fn memory_until(bytes: &[u8], allowed: u64, stop: &Stop) -> Result<u64, Error> {
-    let packed = bytes.len() as u64;
-    let is_zip = bytes.starts_with(b"PK");
-    let Ok(source) = ZipSource::new(bytes, &Limits::default()) else {
-        let text = if is_zip { packed.saturating_mul(XML_RATIO) } else { packed };
-        return Ok(text.saturating_mul(PER_OTHER_BYTE));
-    };
-    // For messages a schedule is read in a folder, too.
-    let nested = ZipSource::in_any_folder(bytes, &Limits::default()).ok();
-    let nested = nested.filter(ZipSource::is_in_a_folder);
-    let sources: Vec<ZipSource<'_>> = [source].into_iter().chain(nested).collect();
+    // Beside tables of GTFS nobody reads XML.
+    let is_publication = sniff(bytes) != Some(Format::Gtfs);
+    let publication = || netex::Source::new(bytes, &netex::Limits::default().files).ok();
+    let mut publication = is_publication.then(publication).flatten();
+    let of_publication = publication.as_mut().map_or(0, |files| {
+        let names = files.names();
+        let sizes = names.iter().map(|name| files.size_hint(name).unwrap_or(0));
+        sizes.fold(0, u64::saturating_add).saturating_mul(of_xml::MEMORY_PER_BYTE_MAX)
+    });
+    let sources = sources(bytes);
     let files =
         || sources.iter().flat_map(|source| source.list().into_iter().map(move |it| (source, it)));
+    // What is read as XML is reckoned as such, wherever it lies.
+    let is_read = |name: &str| is_publication && name.to_ascii_lowercase().ends_with(".xml");
+    let files = || files().filter(|(_, (name, _))| !is_read(name));
     let all = files().map(|(_, (_, size))| size).fold(0, u64::saturating_add);
-    let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX);
+    let at_most = all.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(of_publication);
     if at_most <= allowed {
         return Ok(at_most);
     }
-    let mut sum: u64 = 0;
+    let mut sum = match &mut publication {
+        Some(files) => of_xml::memory_of(&mut Stoppable::new(files, stop))?,
+        None => 0,
+    };
     for (source, (name, size)) in files() {
         let source = Stopped { source, stop };
         let of_other = || size.saturating_mul(PER_OTHER_BYTE);
         sum = sum.saturating_add(memory_of(&source, &name, size)?.unwrap_or_else(of_other));
     }
     Ok(sum)
+}
+
+/// What a zip holds as a schedule of GTFS; nothing of other bytes.
+fn sources(bytes: &[u8]) -> Vec<ZipSource<'_>> {
+    let source = ZipSource::new(bytes, &Limits::default()).ok();
+    // For messages a schedule is read in a folder, too.
+    let nested = || ZipSource::in_any_folder(bytes, &Limits::default()).ok();
+    let nested = source.as_ref().and_then(|_| nested()).filter(ZipSource::is_in_a_folder);
+    source.into_iter().chain(nested).collect()
 }
 
 /// A source that cannot be read on once the look is stopped.
@@ -174,8 +189,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_reckoned_by_its_size() {
-        assert_eq!(memory_for(b"<xml/>", 0).unwrap(), 12);
-        assert_eq!(memory_for(b"PK, but no zip", 0).unwrap(), 14 * XML_RATIO * PER_OTHER_BYTE);
+    fn xml_is_reckoned_wherever_it_lies_and_counted_only_where_that_matters() {
+        let text = format!("<PublicationDelivery><Line id=\"L\"/>{}", "\n".repeat(1_000));
+        let most = text.len() as u64 * of_xml::MEMORY_PER_BYTE_MAX;
+        let counted = text.len() as u64 * 3 + 256 + 72;
+        let bodies = [
+            text.clone().into_bytes(),
+            zip(&[("stops.xml", &text)]),
+            zip(&[("feed/deep/stops.XML", &text)]),
+        ];
+        for bytes in &bodies {
+            assert_eq!(memory_for(bytes, most).unwrap(), most);
+            assert_eq!(memory_for(bytes, most - 1).unwrap(), counted);
+            let stop = Stop::default();
+            stop.stop();
+            assert!(memory_until(bytes, 0, &stop).is_err());
+            assert!(memory_until(bytes, most, &stop).is_ok(), "nothing was to be counted");
+        }
+        let both = zip(&[("a.xml", &text), ("b/a.xml", &text), ("about.pdf", "123")]);
+        let more = text.len() as u64 * 2 + 256 + 72;
+        assert_eq!(memory_for(&both, 0).unwrap(), counted + more + 2 * 3);
+        let schedule = zip(&[("stops.txt", "stop_id\n"), ("a.xml", &text), ("b/a.xml", &text)]);
+        let of_stops = memory_for(&zip(&[("stops.txt", "stop_id\n")]), 0).unwrap();
+        assert_eq!(memory_for(&schedule, 0).unwrap(), of_stops + 2 * text.len() as u64);
+        assert_eq!(memory_for(b"PK\x03\x04, but no zip", 0).unwrap(), 0, "nobody can read it");
     }
 }

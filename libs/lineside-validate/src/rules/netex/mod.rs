@@ -6,6 +6,7 @@
 mod kinds;
 mod links;
 mod look;
+mod memory;
 mod tables;
 mod times;
 
@@ -16,6 +17,8 @@ use lineside_formats::{
     gtfs::Files,
     netex::{Limits, walk},
 };
+
+pub use self::memory::{MEMORY_PER_BYTE_MAX, memory_of};
 
 use self::look::Look;
 use super::{SystemError, limits_met, words_of};

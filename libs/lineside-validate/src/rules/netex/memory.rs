@@ -1,0 +1,321 @@
+//! How much memory a look at a publication takes at most, reckoned before it begins.
+//!
+//! What is kept comes of few signs: of elements that are records, of what has an id, a reference or a text. They are counted
+//! without reading the XML. `tests/memory_netex.rs` holds made publications against it, of the shapes that take the most.
+
+use std::io::Read;
+
+use lineside_formats::{Error, ErrorKind, gtfs::Files};
+use memchr::memchr2_iter;
+
+/// For each byte: texts, kept by a list that has just grown.
+const PER_BYTE: u64 = 2;
+/// For each byte of the largest file, which is in memory as it is read: as it is, or decoded to UTF-8, too.
+const PER_BYTE_OF_LARGEST: u64 = 1;
+const PER_BYTE_DECODED: u64 = 4;
+/// For a journey, or what says when one runs, with the days that it has for its own.
+const PER_JOURNEY: u64 = 480;
+/// For any other record, and what leads to it by its id.
+const PER_RECORD: u64 = 256;
+/// For a time of a journey.
+const PER_CALL: u64 = 96;
+/// For an `id`, in hash tables that have just grown.
+const PER_ID: u64 = 72;
+/// For a `ref`, by which a text is kept.
+const PER_REFERENCE: u64 = 80;
+/// For a `ref` besides, as long as it leads nowhere, of which only so many are kept.
+const PER_OPEN: u64 = 250;
+const OPEN_MAX: u64 = 1_000_000;
+/// For an element that is not of the form `<name/>`: it may have a text that is kept.
+const PER_END: u64 = 30;
+
+/// No publication takes more for each of its bytes: a record may be as short as `<Quay/>`.
+pub const MEMORY_PER_BYTE_MAX: u64 = 44;
+
+/// The signs before which the end of an element's name is looked for, as long as any name that counts with a prefix of that length.
+const NAME_BYTES: usize = 64;
+
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 1 << 16;
+
+/// The memory in bytes that a look at all these files takes at most: 2 for each byte, 1 for each of the largest file, or 4 where
+/// that is in single bytes, 480 for each journey and each condition of days, 96 for each of its times, 256 for each other record,
+/// 72 for each id, 80 for each reference and 250 more for each of the first million, and 30 for each end of an element; no more
+/// than [`MEMORY_PER_BYTE_MAX`] for each byte. Unpacks the files to count them. Not among it are sets of days that reach over many
+/// years, which `Limits::record_bytes` bounds.
+///
+/// # Errors
+///
+/// If a file cannot be opened, or not be read to its end; what is damaged counts as far as it can be read.
+pub fn memory_of(files: &mut dyn Files) -> Result<u64, Error> {
+    let (mut signs, mut all, mut largest, mut untold) = (Signs::default(), 0_u64, 0, 0_u64);
+    let mut buffer = vec![0; READ_BYTES];
+    for name in files.names() {
+        let size = files.size_hint(&name).unwrap_or(0);
+        let counted = match files.open(&name) {
+            Ok(Some(mut file)) => signs.count(&mut file, &mut buffer),
+            Ok(None) => continue,
+            Err(refused) => Err(refused),
+        };
+        let per_byte = match counted {
+            Ok(Encoding::Utf8) => PER_BYTE_OF_LARGEST,
+            Ok(Encoding::SingleBytes) => PER_BYTE_DECODED,
+            // What is damaged is left out, and the others are looked at.
+            Err(refused) if is_damage(refused.kind()) => PER_BYTE_OF_LARGEST,
+            Ok(Encoding::Other) => {
+                untold = size.saturating_mul(MEMORY_PER_BYTE_MAX).saturating_add(untold);
+                PER_BYTE_DECODED
+            }
+            Err(refused) => return Err(refused.in_file(&name)),
+        };
+        all = all.saturating_add(size);
+        largest = size.saturating_mul(per_byte).max(largest);
+    }
+    let texts = all.saturating_mul(PER_BYTE).saturating_add(largest);
+    let counted = texts.saturating_add(signs.bytes()).saturating_add(untold);
+    Ok(counted.min(all.saturating_mul(MEMORY_PER_BYTE_MAX)))
+}
+
+fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Decode | ErrorKind::Truncated)
+}
+
+/// The signs that tell what is kept.
+#[derive(Debug, Default)]
+struct Signs {
+    journeys: u64,
+    records: u64,
+    calls: u64,
+    ids: u64,
+    references: u64,
+    ends: u64,
+}
+
+impl Signs {
+    fn bytes(&self) -> u64 {
+        let counted = [
+            (self.journeys, PER_JOURNEY),
+            (self.records, PER_RECORD),
+            (self.calls, PER_CALL),
+            (self.ids, PER_ID),
+            (self.references, PER_REFERENCE),
+            (self.references.min(OPEN_MAX), PER_OPEN),
+            (self.ends, PER_END),
+        ];
+        counted.into_iter().fold(0, |sum, (n, bytes)| sum.saturating_add(n.saturating_mul(bytes)))
+    }
+
+    /// Counts those of a file, and tells how it is encoded.
+    fn count(&mut self, file: &mut dyn Read, buffer: &mut [u8]) -> Result<Encoding, Error> {
+        // Bytes that are held, and those of them whose signs are counted: two stay before the next sign, and a name behind it.
+        let (mut held, mut counted) = (0, 0);
+        let mut encoding = None;
+        loop {
+            let room = buffer.get_mut(held..).unwrap_or_default();
+            let n = file.read(room).map_err(Error::io)?;
+            held += n;
+            let text = buffer.get(..held).unwrap_or_default();
+            let is_end = n == 0;
+            if encoding.is_none() && (is_end || held >= HEAD_BYTES) {
+                encoding = Some(Encoding::of(text));
+            }
+            let until = if is_end { held } else { held.saturating_sub(NAME_BYTES).max(counted) };
+            for at in memchr2_iter(b'<', b'=', text.get(counted..until).unwrap_or_default()) {
+                self.take(text, counted + at);
+            }
+            if let Some(encoding) = encoding.filter(|_| is_end) {
+                return Ok(encoding);
+            }
+            counted = until;
+            if encoding.is_some() {
+                let passed = counted.saturating_sub(2);
+                buffer.copy_within(passed..held, 0);
+                (held, counted) = (held - passed, counted - passed);
+            }
+        }
+    }
+
+    /// Takes the sign that stands there.
+    fn take(&mut self, text: &[u8], at: usize) {
+        let (before, from) = text.split_at_checked(at).unwrap_or_default();
+        if let Some(tag) = from.strip_prefix(b"<") {
+            self.tag(tag);
+        } else if before.ends_with(b"id") {
+            self.ids += 1;
+        } else if before.ends_with(b"ef") {
+            self.references += 1;
+        } else if before.last().is_none_or(u8::is_ascii_whitespace) {
+            // Of which attribute it is stands further off.
+            (self.ids, self.references) = (self.ids + 1, self.references + 1);
+        }
+    }
+
+    fn tag(&mut self, tag: &[u8]) {
+        if tag.first() == Some(&b'/') {
+            self.ends += 1;
+            return;
+        }
+        let start = tag.get(..NAME_BYTES).unwrap_or(tag);
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
+        let Some(end) = start.iter().position(ends) else {
+            self.journeys += 1;
+            return;
+        };
+        let name = start.get(..end).unwrap_or_default();
+        let name = memchr::memchr(b':', name).map_or(name, |colon| &name[colon + 1..]);
+        match name {
+            b"ServiceJourney"
+            | b"TemplateServiceJourney"
+            | b"AvailabilityCondition"
+            | b"ValidBetween"
+            | b"TimeDemandType" => self.journeys += 1,
+            b"TimetabledPassingTime" | b"Call" => self.calls += 1,
+            name if RECORDS.contains(&name) => self.records += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Records that are neither journeys nor times.
+const RECORDS: [&[u8]; 26] = [
+    b"Operator",
+    b"Authority",
+    b"GeneralOrganisation",
+    b"Network",
+    b"GroupOfLines",
+    b"Line",
+    b"FlexibleLine",
+    b"Route",
+    b"DestinationDisplay",
+    b"TrainNumber",
+    b"JourneyPattern",
+    b"ServiceJourneyPattern",
+    b"ServicePattern",
+    b"StopPointInJourneyPattern",
+    b"TimingPointInJourneyPattern",
+    b"TimingLink",
+    b"StopPlace",
+    b"Quay",
+    b"ScheduledStopPoint",
+    b"PassengerStopAssignment",
+    b"DatedServiceJourney",
+    b"DayType",
+    b"DayTypeAssignment",
+    b"OperatingPeriod",
+    b"UicOperatingPeriod",
+    b"OperatingDay",
+];
+
+/// The bytes at a file's start in which it says how it is encoded.
+const HEAD_BYTES: usize = 1_024;
+
+/// How a file is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    /// A byte for each sign, of which the first half are those of ASCII.
+    SingleBytes,
+    /// Signs cannot be told by single bytes.
+    Other,
+}
+
+impl Encoding {
+    /// That of a file that begins so: what it declares, or UTF-8.
+    fn of(start: &[u8]) -> Encoding {
+        let first = start.get(..4).unwrap_or(start);
+        if first.contains(&0) || first.starts_with(b"\xFE\xFF") || first.starts_with(b"\xFF\xFE") {
+            return Encoding::Other;
+        }
+        let head = start.get(..HEAD_BYTES).unwrap_or(start).trim_ascii_start();
+        let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+        let declaration = head.strip_prefix("<?xml").and_then(|it| it.split_once("?>"));
+        let declared = declaration.and_then(|(declaration, _)| declaration.split_once("encoding"));
+        let Some((_, declared)) = declared else { return Encoding::Utf8 };
+        if declared.contains("encoding") {
+            return Encoding::Other;
+        }
+        let name = declared.trim_start_matches(|sign: char| sign == '=' || sign.is_whitespace());
+        let name =
+            name.trim_matches(|sign: char| matches!(sign, '"' | '\'') || sign.is_whitespace());
+        match name.split(['"', '\'']).next().unwrap_or_default() {
+            // A declaration of UTF-16 in single bytes is passed over.
+            "utf-8" | "utf8" | "us-ascii" | "utf-16" => Encoding::Utf8,
+            name if name.starts_with("iso-8859-") || name.starts_with("windows-") => {
+                Encoding::SingleBytes
+            }
+            _ => Encoding::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use lineside_formats::{gtfs::Limits, netex::Source};
+
+    use super::*;
+
+    fn reckoned(text: &[u8]) -> u64 {
+        memory_of(&mut Source::of_reader(Cursor::new(text), &Limits::default()).unwrap()).unwrap()
+    }
+
+    /// What is reckoned for more than its bytes, between so many that a cheaper bound does not matter.
+    fn of_signs(text: &str) -> u64 {
+        let text = format!("<PublicationDelivery>{text}{}", "x".repeat(200_000));
+        reckoned(text.as_bytes()) - 3 * text.len() as u64
+    }
+
+    #[test]
+    fn what_is_kept_is_told_by_its_signs() {
+        for (text, expected) in [
+            ("", 0),
+            ("<Name/>", 0),
+            ("<Name>a</Name>", PER_END),
+            ("<Quay/>", PER_RECORD),
+            ("<n:Quay\n/>", PER_RECORD),
+            ("<Quays/>", 0),
+            ("<Call/><TimetabledPassingTime>", 2 * PER_CALL),
+            ("<ServiceJourney id='a'>", PER_JOURNEY + PER_ID),
+            ("<a version=\"1\" n:id=\"b\"/>", PER_ID),
+            ("<LineRef ref=\"a\" version=\"any\"/>", PER_REFERENCE + PER_OPEN),
+            ("<a id = \"a\"/>", PER_ID + PER_REFERENCE + PER_OPEN),
+        ] {
+            assert_eq!(of_signs(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn signs_are_counted_wherever_reading_cuts_them() {
+        for before in READ_BYTES - 100..READ_BYTES + 10 {
+            let text = format!("{}<a:Quay id=\"a\"/>{}", " ".repeat(before), " ".repeat(200));
+            let mut signs = Signs::default();
+            let read = signs.count(&mut text.as_bytes(), &mut vec![0; READ_BYTES]);
+            assert_eq!(read.unwrap(), Encoding::Utf8);
+            assert_eq!((signs.records, signs.ids), (1, 1), "{before}");
+            assert_eq!(signs.bytes(), PER_RECORD + PER_ID, "{before}");
+        }
+        let long = format!("<{}:Quay/>", "a".repeat(100));
+        assert_eq!(of_signs(&long), PER_JOURNEY, "what it is is not known");
+    }
+
+    #[test]
+    fn what_is_decoded_is_in_memory_twice() {
+        let body = |encoding: &str| {
+            let head = format!("<?xml version=\"1.0\" encoding='{encoding}'?>");
+            format!("{head}<PublicationDelivery>{}", "x".repeat(1_000)).into_bytes()
+        };
+        let most = MEMORY_PER_BYTE_MAX;
+        for (encoding, per_byte) in
+            [("UTF-8", 3), ("Utf8", 3), ("utf-16", 3), ("ISO-8859-1", 6), ("unicode", most)]
+        {
+            let body = body(encoding);
+            assert_eq!(reckoned(&body), per_byte * body.len() as u64, "{encoding}");
+        }
+        let wide: Vec<u8> = "\u{FEFF}<a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(reckoned(&wide), most * wide.len() as u64);
+        let spaces = b"<?xml version='1.0' encoding = 'windows-1252' ?><a/>";
+        assert_eq!(Encoding::of(spaces), Encoding::SingleBytes);
+        assert_eq!(Encoding::of(b"<a encoding='EBCDIC'/>"), Encoding::Utf8);
+    }
+}

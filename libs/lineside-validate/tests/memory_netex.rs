@@ -1,0 +1,195 @@
+//! No publication takes more memory than is reckoned before.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fmt::Write as _, process::Command};
+
+use jiff::civil::date;
+use lineside_formats::{
+    Error, Problems,
+    gtfs::Tables,
+    netex::{Limits, Source, decode_readable, write_gtfs},
+};
+use lineside_validate::{
+    Context, Notices, Stop,
+    rules::netex::{Extent, memory_of, validate_until},
+};
+
+/// Just above a power of two times seven eighths, where hash tables have grown last; elements that are nested go up in it.
+const ROWS: usize = 230_040;
+/// What a look takes that is not due to the publication.
+const FIXED: u64 = 4 << 20;
+
+/// Shapes that take the most for each of their bytes.
+const SHAPES: [&str; 16] = [
+    "places with ids",
+    "quays with ids",
+    "lines with ids",
+    "journeys with ids",
+    "quays",
+    "times of one journey",
+    "conditions without ids",
+    "demand types",
+    "references",
+    "points",
+    "duplicates",
+    "faults",
+    "deep",
+    "long texts",
+    "Latin-1",
+    "journeys that run",
+];
+
+/// An element for each row, in a publication.
+fn rows(row: impl Fn(usize, &mut String)) -> String {
+    let mut text = String::with_capacity(ROWS * 500);
+    text += "<PublicationDelivery>";
+    for n in 0..ROWS {
+        row(n, &mut text);
+    }
+    text += "</PublicationDelivery>";
+    text.shrink_to_fit();
+    text
+}
+
+fn publication(shape: &str) -> Vec<u8> {
+    let each = |format: fn(usize) -> String| rows(|n, text| *text += &format(n));
+    let text = match shape {
+        "places with ids" => each(|n| format!("<StopPlace id=\"{n:x}\"/>")),
+        "quays with ids" => each(|n| {
+            format!("<Quay id=\"{n:x}\"><SiteRef ref=\"P{n:x}\"/><Name>n{n:x}</Name></Quay>")
+        }),
+        "lines with ids" => each(|n| format!("<Line id=\"{n:x}\"/>")),
+        "journeys with ids" => each(|n| format!("<ServiceJourney id=\"{n:x}\"/>")),
+        "quays" => each(|_| "<Quay/>".repeat(4)),
+        "times of one journey" => {
+            each(|n| if n == 0 { "<ServiceJourney><calls>" } else { "<Call/><Call/>" }.to_owned())
+                .replace("</Pub", "</calls></ServiceJourney></Pub")
+        }
+        "conditions without ids" => each(|_| {
+            "<ServiceJourney><validityConditions><ValidBetween/><ValidBetween/></validityConditions>\
+             </ServiceJourney>"
+                .to_owned()
+        }),
+        "demand types" => each(|n| {
+            format!(
+                "<TimeDemandType id=\"{n:x}\"><runTimes><a><TimingLinkRef ref=\"{n:x}\"/>\
+                 <RunTime>PT1S</RunTime></a></runTimes><waitTimes><a><WaitTime>PT1S</WaitTime></a>\
+                 </waitTimes></TimeDemandType>"
+            )
+        }),
+        "references" => each(|n| format!("<a ref=\"{n:x}\" version=\"1\"/>")),
+        "points" => each(|n| {
+            format!(
+                "<ServicePattern id=\"{n:x}\"><pointsInSequence><StopPointInJourneyPattern><ScheduledStopPointRef \
+                 ref=\"p{n:x}\" version=\"1\"/></StopPointInJourneyPattern></pointsInSequence></ServicePattern>"
+            )
+        }),
+        "duplicates" => each(|n| format!("<DayType version=\"1\" id=\"{:x}\"/>", n / 2)),
+        "faults" => each(|n| {
+            format!(
+                "<Operator id=\"{n:x}\"/><Route id=\"{n:x}\"/><TimetabledPassingTime id=\"{n:x}\">\
+                 <ArrivalTime>x</ArrivalTime></TimetabledPassingTime>"
+            )
+        }),
+        "deep" => {
+            each(|n| if n % 180 < 90 { format!("<a id=\"{n:x}\">") } else { "</a>".to_owned() })
+        }
+        "long texts" => rows(|n, text| {
+            if n % 400 == 0 {
+                let long = "x".repeat(15_000);
+                write!(text, "<Line id=\"{n}{long}\"><Name>{n}y{long}</Name></Line>").unwrap();
+                write!(text, "<a version=\"\" ref=\"{n}z{long}\"/>").unwrap();
+            }
+        }),
+        "Latin-1" => {
+            let text = each(|n| format!("<Quay id=\"{n:x}\"><Name>{n:x}\u{E9}</Name></Quay>"));
+            let text = format!("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>{text}");
+            return text.chars().map(|sign| sign as u8).collect();
+        }
+        "journeys that run" => running(),
+        _ => panic!("there is no shape {shape:?}"),
+    };
+    text.into_bytes()
+}
+
+/// Journeys of which each has a condition, a day and a stop of its own.
+fn running() -> String {
+    rows(|n, text| {
+        if n == 0 {
+            *text += "<Line id=\"L\"><TransportMode>bus</TransportMode></Line>";
+        }
+        let day = format!("{}-{:02}-{:02}", 2000 + n % 90, 1 + n / 90 % 12, 1 + n / 1_080 % 28);
+        write!(
+            text,
+            "<ServiceJourney id=\"{n:x}\"><validityConditions><ValidBetween><FromDate>{day}</FromDate>\
+             <ToDate>{day}</ToDate></ValidBetween></validityConditions><LineRef ref=\"L\"/><calls><Call>\
+             <ScheduledStopPointRef ref=\"s{n:x}\"/><Departure><Time>08:00:00</Time></Departure></Call></calls>\
+             </ServiceJourney>"
+        )
+        .unwrap();
+    })
+}
+
+/// A figure of this process, in bytes.
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// Tables that nobody reads.
+struct Nowhere;
+
+impl Tables for Nowhere {
+    fn begin(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Looks at a publication as the program does; how much memory that took at most, and how much was reckoned.
+fn look(shape: &str) -> (u64, u64) {
+    let body = publication(shape);
+    let limits = Limits::default();
+    let source = || Source::new(&body, &limits.files).unwrap();
+    let reckoned = memory_of(&mut source()).unwrap();
+    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    // What it took to make the publication is no matter.
+    _ = std::fs::write("/proc/self/clear_refs", "5");
+    let before = memory("VmRSS:");
+    let read = decode_readable(&mut source(), &limits, &|| true).unwrap();
+    assert!(read.refused.is_empty(), "{:?}", read.refused);
+    write_gtfs(&read.publication, &mut Nowhere, &mut Problems::new()).unwrap();
+    drop(read);
+    let (stop, mut notices) = (Stop::default(), Notices::new(1));
+    let mut files = source();
+    validate_until(&mut files, Extent::Whole, &limits, &context, &stop, &mut notices).unwrap();
+    (memory("VmHWM:").saturating_sub(before), reckoned)
+}
+
+/// What the test is told when it runs anew for a publication.
+const SHAPE: &str = "LINESIDE_SHAPE";
+
+/// Each is looked at by a process of its own, because a process has one peak.
+#[test]
+fn a_publication_takes_no_more_than_is_reckoned() {
+    if let Ok(shape) = std::env::var(SHAPE) {
+        let (took, reckoned) = look(&shape);
+        assert!(took > FIXED, "{shape} is too small to tell anything: {took}");
+        assert!(took <= reckoned + FIXED, "{shape} took {took} bytes, {reckoned} were reckoned");
+        println!("{shape}: {took} bytes, {reckoned} were reckoned");
+        return;
+    }
+    for shape in SHAPES {
+        let mut anew = Command::new(std::env::current_exe().unwrap());
+        let test = "a_publication_takes_no_more_than_is_reckoned";
+        let ran = anew.args(["--exact", test, "--nocapture"]).env(SHAPE, shape).output().unwrap();
+        let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && told.contains("were reckoned"), "{told}");
+        println!("{told}");
+    }
+}
