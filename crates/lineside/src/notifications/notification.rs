@@ -331,7 +331,7 @@ mod tests {
         let before = test_report("a", &[("duplicate_key", Error, 2), ("unused_shape", Warning, 1)]);
         let said = |found: &[_]| {
             let mut report = test_report("b", found);
-            report.changes = Some(Changes::between(&before, &report.findings));
+            report.changes = Changes::of(&before, &report);
             let address = "http://h/r".to_owned();
             Notification::of_findings(about(), &report, address, UnixMillis(0))
         };

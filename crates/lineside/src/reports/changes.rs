@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lineside_validate::Severity;
 use serde::{Deserialize, Serialize};
 
-use super::report::{Finding, Report, severity};
+use super::report::{Report, severity};
 
 /// Codes that are told one by one.
 const CODES_MAX: usize = 200;
@@ -30,16 +30,26 @@ pub(crate) struct Changed {
 }
 
 impl Changes {
-    /// What `now` has found that `before` has not, and the other way round.
-    pub(crate) fn between(before: &Report, now: &[Finding]) -> Changes {
+    /// What is different in `now`, as far as both looks can tell; none where they are not both a word on the data, or two validators
+    /// made them, as another one may have other rules.
+    ///
+    /// A look that is not whole has found so many at least. So of it what is more is told, and nothing as less or gone; and what is less
+    /// than it found, but nothing as more or new.
+    pub(crate) fn of(before: &Report, now: &Report) -> Option<Changes> {
+        if !before.is_word() || !now.is_word() || before.validator != now.validator {
+            return None;
+        }
         let mut counts: BTreeMap<(&str, Severity), (u64, u64)> = BTreeMap::new();
         for finding in &before.findings {
             counts.entry((&finding.code, finding.severity)).or_default().0 += finding.total;
         }
-        for finding in now {
+        for finding in &now.findings {
             counts.entry((&finding.code, finding.severity)).or_default().1 += finding.total;
         }
-        let changed = counts.into_iter().filter(|(_, (before, now))| before != now);
+        let (is_more_known, is_less_known) = (before.is_all(), now.is_all());
+        let changed = counts.into_iter().filter(|(_, (before, now))| {
+            (now > before && is_more_known) || (now < before && is_less_known)
+        });
         let changed = changed.map(|((code, severity), (before, now))| Changed {
             code: code.to_owned(),
             severity,
@@ -49,14 +59,22 @@ impl Changes {
         let mut codes: Vec<Changed> = changed.collect();
         codes.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         codes.truncate(CODES_MAX);
-        Changes { version: before.subject.version().unwrap_or_default().to_owned(), codes }
+        let version = before.subject.version().unwrap_or_default().to_owned();
+        Some(Changes { version, codes })
     }
 
     /// What messages have that they had not when they were told of before, and the other way round. Where that is nothing, it is what
-    /// was told then: that still holds.
-    pub(super) fn of_messages(before: &Report, now: &[Finding]) -> Option<Changes> {
-        let changes = Changes::between(before, now);
-        if changes.codes.is_empty() { before.changes.clone() } else { Some(changes) }
+    /// was told then, as far as this look says so too: that still holds.
+    pub(super) fn of_messages(before: &Report, now: &Report) -> Option<Changes> {
+        let changes = Changes::of(before, now)?;
+        if !changes.codes.is_empty() {
+            return Some(changes);
+        }
+        let mut changes = before.changes.clone()?;
+        if !now.is_all() {
+            changes.codes.retain(|it| it.now > 0 && it.now == now.total_of(&it.code));
+        }
+        Some(changes).filter(|it| !it.codes.is_empty())
     }
 
     /// The kinds of errors of which there are more now, or any at all.
@@ -69,13 +87,14 @@ impl Changes {
 mod tests {
     use super::*;
     use crate::reports::report::tests::report;
+    use crate::reports::report::{Fault, Outcome};
 
     #[test]
     fn what_is_new_gone_more_and_less_is_told_and_the_rest_is_not() {
         use Severity::{Error, Info, Warning};
         let before = report("a", &[("gone", Error, 2), ("less", Warning, 9), ("same", Info, 4)]);
         let now = report("b", &[("less", Warning, 1), ("new", Error, 3), ("same", Info, 4)]);
-        let changes = Changes::between(&before, &now.findings);
+        let changes = Changes::of(&before, &now).unwrap();
         let told: Vec<_> =
             changes.codes.iter().map(|it| (it.code.as_str(), it.before, it.now)).collect();
         assert_eq!(told, [("gone", 2, 0), ("new", 0, 3), ("less", 9, 1)]);
@@ -88,11 +107,63 @@ mod tests {
     fn what_changed_last_stays_told_until_something_else_does() {
         let before = report("", &[("E003", Severity::Error, 1)]);
         let mut now = report("", &[("E003", Severity::Error, 2)]);
-        now.changes = Changes::of_messages(&before, &now.findings);
-        assert_eq!(now.changes.as_ref().map(|it| it.codes.len()), Some(1));
-        assert_eq!(Changes::of_messages(&now, &now.findings), now.changes);
-        let gone = Changes::of_messages(&now, &[]).map(|it| it.codes);
-        let codes = gone.iter().flatten().map(|it| (it.before, it.now));
-        assert_eq!(codes.collect::<Vec<_>>(), [(2, 0)]);
+        now.changes = Changes::of_messages(&before, &now);
+        assert_eq!(told(now.changes.as_ref()), [("E003", 1, 2)]);
+        assert_eq!(Changes::of_messages(&now, &now), now.changes);
+        let gone = Changes::of_messages(&now, &report("", &[]));
+        assert_eq!(told(gone.as_ref()), [("E003", 2, 0)]);
+    }
+
+    fn told(changes: Option<&Changes>) -> Vec<(&str, u64, u64)> {
+        let codes = changes.into_iter().flat_map(|it| &it.codes);
+        codes.map(|it| (it.code.as_str(), it.before, it.now)).collect()
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_neither_gone_nor_new() {
+        let found = [("E003", Severity::Error, 3)];
+        let (whole, words) = (report("", &found), || "too much".to_owned());
+        let unfinished =
+            Report { outcome: Outcome::Unfinished { words: words() }, ..report("", &[]) };
+        assert_eq!(Changes::of_messages(&whole, &unfinished), None);
+        assert_eq!(Changes::of_messages(&unfinished, &whole), None);
+        let of_older = Report { validator: "0".to_owned(), ..report("", &[]) };
+        assert_eq!(Changes::of_messages(&of_older, &whole), None, "it may have had other rules");
+        assert_eq!(Changes::of_messages(&whole, &of_older), None);
+    }
+
+    #[test]
+    fn a_look_that_is_not_whole_has_found_so_many_at_least() {
+        use Severity::{Error, Warning};
+        let whole = report("", &[("E003", Error, 3), ("E022", Error, 1), ("W001", Warning, 9)]);
+        let found = [("E022", Error, 2), ("E045", Error, 1), ("W001", Warning, 4)];
+        let fault = Fault { rule: "r".to_owned(), message: "m".to_owned() };
+        let words = "no zip".to_owned();
+        for partly in [
+            Report { outcome: Outcome::CutShort {}, ..report("", &found) },
+            Report { outcome: Outcome::Unreadable { words }, ..report("", &found) },
+            Report { faults: vec![fault], ..report("", &found) },
+        ] {
+            let changes = Changes::of_messages(&whole, &partly);
+            assert_eq!(told(changes.as_ref()), [("E022", 1, 2), ("E045", 0, 1)]);
+            let changes = Changes::of_messages(&partly, &whole);
+            assert_eq!(told(changes.as_ref()), [("E022", 2, 1), ("E045", 1, 0)]);
+            assert_eq!(Changes::of_messages(&partly, &partly), None);
+        }
+    }
+
+    #[test]
+    fn what_changed_last_is_told_again_only_as_far_as_a_look_says_so() {
+        let before = report("", &[("E003", Severity::Error, 1), ("E022", Severity::Error, 4)]);
+        let mut now = report("", &[("E003", Severity::Error, 2)]);
+        now.changes = Changes::of_messages(&before, &now);
+        assert_eq!(told(now.changes.as_ref()), [("E003", 1, 2), ("E022", 4, 0)]);
+        let cut_short = |total: u64| Report {
+            outcome: Outcome::CutShort {},
+            ..report("", &[("E003", Severity::Error, total)])
+        };
+        let again = Changes::of_messages(&now, &cut_short(2));
+        assert_eq!(told(again.as_ref()), [("E003", 1, 2)]);
+        assert_eq!(Changes::of_messages(&now, &cut_short(1)), None);
     }
 }

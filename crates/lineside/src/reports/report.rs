@@ -227,6 +227,11 @@ impl Report {
         self.outcome == Outcome::Whole
     }
 
+    /// Whether there cannot be more than it counts.
+    pub(crate) fn is_all(&self) -> bool {
+        self.is_whole() && self.faults.is_empty()
+    }
+
     /// How often it says a code.
     pub(crate) fn total_of(&self, code: &str) -> u64 {
         self.findings.iter().find(|it| it.code == code).map_or(0, |it| it.total)

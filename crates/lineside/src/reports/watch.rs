@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::changes::Changes;
 use super::looking::look;
-use super::report::{Outcome, Report, Subject};
+use super::report::{Report, Subject};
 use super::{DATASET, Reports, Version, kept};
 use crate::app::App;
 use crate::patience::pause;
@@ -176,12 +176,7 @@ async fn finish(app: &App, feed: &FeedId, mut report: Report) {
     }
     if report.is_word() {
         let before = before(app, feed, &report).await;
-        report.changes = before.map(|before| Changes::between(&before, &report.findings));
-        if let Some(changes) = report.changes.as_mut().filter(|_| report.outcome != Outcome::Whole)
-        {
-            // What cannot be read may have all of the rest still.
-            changes.codes.retain(|changed| changed.now > 0);
-        }
+        report.changes = before.and_then(|before| Changes::of(&before, &report));
     }
     let row = report.row();
     let report = Arc::new(report);
