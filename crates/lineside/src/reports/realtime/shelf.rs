@@ -71,7 +71,14 @@ impl Shelved {
     /// What the version in use is called, if more of the earlier ones are to be asked for.
     fn to_recall(&self) -> Option<&Arc<str>> {
         let prepared = self.prepared.as_ref()?.as_ref().ok()?;
-        (!self.is_recalled && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
+        let is_wanted = !self.is_recalled && !self.stop.0.is_stopped();
+        (is_wanted && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
+    }
+
+    /// Ends what is being read for it, as there is another version: it is of none from now on, so that what comes of that is let go.
+    fn give_up(&mut self) {
+        self.stop.0.stop();
+        self.version = SmolStr::default();
     }
 
     /// What is before the version that takes its place.
@@ -156,6 +163,10 @@ impl Shelf {
             Some((_, Some(Err(words)))) => return Err(Arc::clone(words)),
             Some((_, None)) => return Ok(None),
             None => {}
+        }
+        // What is busy may be the version before.
+        if let Some(other) = networks.get_mut(network.id()) {
+            other.give_up();
         }
         // Another one is being prepared: the next message asks again.
         let Some(busy) = Busy::take(&self.is_busy) else { return Ok(None) };
@@ -307,9 +318,16 @@ fn prepare(zip: &Zip, memory: u64, stop: &Stop) -> Option<Result<Prepared, Arc<s
 mod tests {
     use std::io::{Cursor, Write as _};
 
+    use lineside_formats::Format;
+    use lineside_hub::HubConfig;
+    use lineside_ingest::{
+        FeedConfig, Inboxes, Ingest, Location, MemoryArchive, MemorySnapshots, Options, Secret,
+    };
+    use lineside_sync::{SimulatedClock, UnixMillis};
     use zip::{ZipWriter, write::SimpleFileOptions};
 
     use super::*;
+    use crate::patience::{Stopwatch, pause};
 
     fn zip() -> Zip {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -317,6 +335,93 @@ mod tests {
         zip.write_all(b"route_id,service_id,trip_id\nR,D,T1\n").unwrap();
         let bytes = Bytes::from(zip.finish().unwrap().into_inner());
         Zip { original: bytes.clone(), bytes }
+    }
+
+    /// A network whose schedule lies in a file.
+    fn ingest(folder: &tempfile::TempDir, clock: &SimulatedClock) -> Arc<Ingest> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, text) in [
+            ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
+            ("calendar_dates.txt", "service_id,date,exception_type\nD,20260101,1\n"),
+            ("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n"),
+            ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nA,A,59,10\nB,B,59.1,10\n"),
+            ("trips.txt", "route_id,service_id,trip_id\nR,D,T1\nR,D,T2\n"),
+            (
+                "stop_times.txt",
+                "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+                 T1,08:00:00,08:00:00,A,1\nT1,08:10:00,08:10:00,B,2\n\
+                 T2,09:00:00,09:00:00,A,1\nT2,09:10:00,09:10:00,B,2\n",
+            ),
+        ] {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        let file = folder.path().join("city.zip");
+        std::fs::write(&file, zip.finish().unwrap().into_inner()).unwrap();
+        let place = Location::parse(file.to_str().unwrap()).unwrap();
+        let feed = FeedConfig {
+            format: Some(Format::Gtfs),
+            ..FeedConfig::new(FeedId::new("city").unwrap(), place)
+        };
+        Ingest::start(Options {
+            feeds: vec![feed],
+            clock: Arc::new(clock.clone()),
+            seed: 7,
+            hub: HubConfig::default(),
+            client_name: String::new(),
+            archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
+            snapshots: Arc::new(MemorySnapshots::default()),
+            beside: None,
+            inboxes: Inboxes {
+                address: None,
+                subscriber: "lineside-1".into(),
+                keys: Arc::new(|| Secret::new("key")),
+            },
+            inspector: None,
+        })
+    }
+
+    /// Waits until there is something; the limit only ends a test that fails.
+    async fn until<T>(clock: &SimulatedClock, mut is_there: impl FnMut() -> Option<T>) -> T {
+        let patience = Stopwatch::start();
+        loop {
+            if let Some(it) = is_there() {
+                return it;
+            }
+            assert!(patience.elapsed() < Duration::from_secs(60), "it never came");
+            clock.advance(Duration::from_millis(20));
+            pause(Duration::from_millis(2)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_version_that_was_replaced_is_stopped_and_the_new_one_is_prepared() {
+        let at = UnixMillis(1_767_250_000_000);
+        let (folder, clock) = (tempfile::tempdir().unwrap(), SimulatedClock::new(at));
+        let ingest = ingest(&folder, &clock);
+        let network = ingest.feed("city").unwrap().network();
+        until(&clock, || network.dataset()).await;
+        let (shelf, limits) = (Shelf::default(), Validation::default());
+        // The version before is being prepared.
+        let (stop, busy) = (Stop::default(), Busy::take(&shelf.is_busy).unwrap());
+        let before = Shelved {
+            version: "before".into(),
+            prepared: None,
+            earlier: VecDeque::from([("older".into(), Arc::default())]),
+            is_recalled: false,
+            stop: WhenDropped(stop.clone()),
+        };
+        shelf.networks.lock().insert(network.id().clone(), before);
+        assert!(shelf.get(&network, &limits).unwrap().is_none());
+        assert!(stop.is_stopped(), "nobody waits for that version any more");
+        let of_before = |it: &Shelved| it.version == "before";
+        assert!(!shelf.networks.lock().values().any(of_before), "nor is it remembered as too long");
+        drop(busy);
+        let schedule = until(&clock, || shelf.get(&network, &limits).unwrap()).await;
+        assert_eq!(schedule.timetable.trip_ids().len(), 2);
+        let earlier: Vec<_> = schedule.earlier.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(earlier, ["older"]);
+        ingest.shut_down().await;
     }
 
     #[test]
