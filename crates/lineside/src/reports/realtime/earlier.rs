@@ -87,8 +87,9 @@ impl Kept {
         let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
         let trips = match trips {
             Ok(Some(trips)) => trips,
-            _ if stop.is_stopped() => return Err(stopped()),
-            Ok(None) => TripIds::default(),
+            // None is no version without trips.
+            Ok(None) => return Err(stopped()),
+            Err(_) if stop.is_stopped() => return Err(stopped()),
             Err(error) => return Err(error.to_string()),
         };
         Ok((Arc::clone(&self.name), Arc::new(trips)))

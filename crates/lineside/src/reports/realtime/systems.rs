@@ -196,6 +196,9 @@ impl Messages {
             return;
         }
         let watch = Stopwatch::start();
+        // One at which the look breaks off is left alone, too.
+        let begun = LastLook { files: files.hash, ended: watch, took: Duration::ZERO };
+        *last = Some(begun);
         let mut found = Found::new();
         let goes_on = || watch.elapsed() < self.limits.timeout && !is_ending();
         for (n, language) in files.languages.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Once a second: reports are made of what is new, shown, and kept.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,9 +62,17 @@ fn look_at_systems(app: &App) -> JoinHandle<()> {
         let is_ending = || app.shutdown().is_draining();
         let is_system = |feed: &&Arc<Feed>| feed.format() == Some(Format::Gbfs);
         for feed in app.ingest().feeds().iter().filter(is_system) {
-            app.reports().messages().look_at_system(feed, app.now(), &is_ending);
+            let look = || app.reports().messages().look_at_system(feed, app.now(), &is_ending);
+            go_on_after(feed.id(), look);
         }
     })
+}
+
+/// Does this, and where it breaks off says so: the systems behind this one are looked at all the same.
+fn go_on_after(feed: &FeedId, look: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(look)).is_err() {
+        tracing::error!(%feed, "the look at the system broke off");
+    }
 }
 
 /// Makes reports of what is new. At the end nothing more is looked at.
@@ -147,7 +156,7 @@ fn tell_of(
     }
     let Some(mut report) = report(feed, is_system, look) else { return };
     let before = app.reports().of(feed.as_str()).and_then(|reports| reports.realtime.clone());
-    report.changes = before.and_then(|it| Changes::of_messages(&it, &report.findings));
+    report.changes = before.and_then(|it| Changes::of_messages(&it, &report));
     if is_urgent || is_due(told.kept, KEPT_EVERY) {
         told.kept = Some(Stopwatch::start());
         if let Some((store, row)) = app.store().zip(report.row()) {
@@ -210,4 +219,21 @@ fn findings(latest: &Latest) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings.collect();
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_breaks_off_at_one_system_keeps_nothing_from_those_behind_it() {
+        let mut looked = Vec::new();
+        for name in ["one", "two", "three"] {
+            go_on_after(&FeedId::new(name).unwrap(), || {
+                assert_ne!(name, "two");
+                looked.push(name);
+            });
+        }
+        assert_eq!(looked, ["one", "three"]);
+    }
 }
