@@ -115,7 +115,7 @@ fn report(record: &Value) -> String {
     let outcome = text(&record["outcome"]).replace('_', " ");
     let mut out = if outcome == "whole" { String::new() } else { format!("{outcome}, ") };
     for (n, (member, one)) in
-        [("errors", "error"), ("warnings", "warning"), ("infos", "note")].into_iter().enumerate()
+        [("errors", "error"), ("warnings", "warning"), ("infos", "info")].into_iter().enumerate()
     {
         let count = record[member].as_u64().unwrap_or_default();
         let comma = if n == 0 { "" } else { ", " };
@@ -257,7 +257,7 @@ mod tests {
         check(
             &json!({ "at": 0, "changes": [change] }),
             "00:00:00 feed/city  1 change\n  \
-             + report realtime: cut short, 3 errors, 1 warning, 0 notes\n      \
+             + report realtime: cut short, 3 errors, 1 warning, 0 infos\n      \
              ERROR   E003 3 (was 2)\n      \
              WARNING W008 1 (new)\n      \
              WARNING W001 0 (was 7)",

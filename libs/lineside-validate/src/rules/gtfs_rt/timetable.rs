@@ -271,12 +271,12 @@ impl Timetable {
         trip.frequencies = (first as u32, self.frequencies.len() as u32);
     }
 
-    /// The trip of an id.
     /// The latitudes and longitudes of its stops, in degrees, as far as they have some.
     pub fn stop_points(&self) -> &[[f32; 2]] {
         &self.stop_points
     }
 
+    /// The trip of an id.
     pub(super) fn trip(&self, id: &str) -> Option<&Trip> {
         self.trips.get(self.ids.0.find(id)? as usize)
     }

@@ -31,7 +31,7 @@ static NOT_RISING: Kind = error(
         FIELD,
         TIME,
         ("previousFieldName", "The field of the stop before."),
-        ("previousTime", "The time there."),
+        ("previousTime", "The time there, in seconds since 1970."),
     ],
     include_str!("E022.md"),
 );
@@ -44,7 +44,7 @@ static DEPARTS_FIRST: Kind = error(
         STOP,
         SEQUENCE,
         ("arrivalTime", "When it arrives, in seconds since 1970."),
-        ("departureTime", "When it departs."),
+        ("departureTime", "When it departs, in seconds since 1970."),
     ],
     include_str!("E025.md"),
 );
