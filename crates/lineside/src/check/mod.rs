@@ -105,7 +105,7 @@ pub(crate) struct Further {
     pub(crate) language: String,
     /// The files with their names.
     pub(crate) read: Vec<(String, Bytes)>,
-    /// The names of those that are the first language's, by their address.
+    /// The names of those that came from where the first language's did.
     pub(crate) shared: Vec<String>,
     /// The names of those that were not to be had.
     pub(crate) unread: Vec<String>,

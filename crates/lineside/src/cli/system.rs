@@ -39,7 +39,7 @@ pub(super) struct System {
 pub(super) struct Other {
     pub(super) language: String,
     pub(super) files: Vec<Named>,
-    /// The names of those that are listed by the address of the first language's.
+    /// The names of those that came from where the first language's did.
     pub(super) shared: Vec<String>,
 }
 
@@ -135,6 +135,12 @@ struct Taking<'a> {
     unread: Vec<Unread>,
 }
 
+/// A file with its name, and where it came from.
+struct Taken {
+    named: Named,
+    from: Option<String>,
+}
+
 /// Why a file was not to be had, and what came of the try if there was one.
 type Lack = (&'static str, Option<String>);
 
@@ -148,31 +154,33 @@ impl Taking<'_> {
         };
         let languages = discovery.languages();
         let language = languages.first().copied();
-        let first = own(language);
-        let files = self.files(&first, None).await;
+        let first = self.files(&own(language), None).await;
         let mut others = Vec::new();
         for other in languages.into_iter().take(LANGUAGES_MAX).skip(1) {
-            let entries = own(Some(other));
-            let is_shared = |entry: &&&gbfs::Entry| {
-                first.iter().any(|its| (&its.name, &its.url) == (&entry.name, &entry.url))
+            let taken = self.files(&own(Some(other)), Some(other)).await;
+            let is_shared = |file: &&Taken| {
+                file.from.is_some()
+                    && first
+                        .iter()
+                        .any(|its| (&its.named.0, &its.from) == (&file.named.0, &file.from))
             };
-            let shared = entries.iter().filter(is_shared).map(|entry| entry.name.to_string());
-            others.push(Other {
-                language: other.to_owned(),
-                shared: shared.collect(),
-                files: self.files(&entries, Some(other)).await,
-            });
+            let shared = taken.iter().filter(is_shared).map(|file| file.named.0.clone()).collect();
+            let files = taken.into_iter().map(|file| file.named).collect();
+            others.push(Other { language: other.to_owned(), shared, files });
         }
+        let files = first.into_iter().map(|file| file.named).collect();
         let language = language.map(str::to_owned);
         System { language, files, others, unread: self.unread }
     }
 
     /// Those of one language; `other` says which, unless it is the first.
-    async fn files(&mut self, entries: &[&gbfs::Entry], other: Option<&str>) -> Vec<Named> {
+    async fn files(&mut self, entries: &[&gbfs::Entry], other: Option<&str>) -> Vec<Taken> {
         let mut files = Vec::new();
         for entry in entries {
             match self.file(entry).await {
-                Ok(body) => files.push((entry.name.to_string(), body)),
+                Ok((from, body)) => {
+                    files.push(Taken { named: (entry.name.to_string(), body), from });
+                }
                 Err((why, reason)) => {
                     let language = other.map(|other| format!("{other}/")).unwrap_or_default();
                     let name = format!("{language}{}", entry.name);
@@ -183,7 +191,7 @@ impl Taking<'_> {
         files
     }
 
-    async fn file(&mut self, entry: &gbfs::Entry) -> Result<Bytes, Lack> {
+    async fn file(&mut self, entry: &gbfs::Entry) -> Result<(Option<String>, Bytes), Lack> {
         let location = self.place_of(entry)?;
         let key = match &location {
             Location::Http(url) => Some(url.to_string()),
@@ -191,7 +199,8 @@ impl Taking<'_> {
             _ => None,
         };
         if let Some(body) = key.as_ref().and_then(|key| self.taken.get(key)) {
-            return Ok(body.clone());
+            let body = body.clone();
+            return Ok((key, body));
         }
         if self.n_files >= FILES_MAX {
             return Err(("there are more files than are read", None));
@@ -202,8 +211,8 @@ impl Taking<'_> {
         let body = body.map_err(|reason| ("it cannot be read where it is listed", Some(reason)))?;
         self.left = self.left.saturating_sub(body.len() as u64);
         self.n_files += 1;
-        self.taken.extend(key.map(|key| (key, body.clone())));
-        Ok(body)
+        self.taken.extend(key.clone().map(|key| (key, body.clone())));
+        Ok((key, body))
     }
 
     /// Where a listed file is: beside the discovery file, else where that says, if addresses are asked.
