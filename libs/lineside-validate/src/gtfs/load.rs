@@ -22,8 +22,8 @@ use crate::{
 /// Bytes of a file, as the archive's directory says, from which several threads read it together.
 const SHARED_BYTES: u64 = 1 << 20;
 /// Bytes of the pieces in which they do, at least and at most: a file is cut into as many as give each of a few threads
-/// something to do, and the largest into ones that still fit beside what their rows become.
-const PIECE_BYTES: RangeInclusive<u64> = 128 << 10..=1 << 20;
+/// something to do, and the largest into ones of which several fit beside what their rows become, near the processors.
+const PIECE_BYTES: RangeInclusive<u64> = 128 << 10..=256 << 10;
 const PIECES_MIN: u64 = 16;
 
 /// Reads all files of a schedule, on as many threads as the context allows: the large files one

@@ -29,8 +29,10 @@ use crate::{Context, notice::Notices};
 
 /// Threads that read one file: more of them would wait for the one that inflates it.
 const THREADS_MAX: usize = 8;
-/// Pieces under way for each thread.
-const PIECES_PER_THREAD: usize = 2;
+/// Pieces under way for each thread, and those of them that wait for somebody: as many that nobody runs out of them while who cuts reads
+/// one itself, or puts rows into the table.
+const PIECES_PER_THREAD: usize = 8;
+const WAITING_PER_THREAD: usize = PIECES_PER_THREAD / 2;
 
 /// Reads a file of so many bytes as [`reader::read`] does, on as many threads as the context allows. It takes as much
 /// memory more as the pieces under way, which are bounded.
@@ -104,9 +106,9 @@ fn read_pieces(
         spare: Pool::default(),
         buffers: Pool::default(),
     };
-    // What each works on, and what waits for it; all of them may be done before the first is.
+    // All of them may be done before the first is.
     let n_max = PIECES_PER_THREAD * n_threads;
-    let (pieces, waiting) = sync_channel(n_threads);
+    let (pieces, waiting) = sync_channel(WAITING_PER_THREAD * n_threads);
     let (done, ends) = sync_channel(n_max);
     let waiting = Mutex::new(waiting);
     let rest = thread::scope(|scope| {
