@@ -359,7 +359,7 @@ fn the_papers_list_each_kind() {
          by types at least all docks that are free (`count_unlike_sum`): one that takes several types may be counted with each of them.\n\
          \n\
          In versions before 3.0 files are there once for each language. All are looked at, of 20 languages at most, each with the files of its own language: what is said of\n\
-         a further language's names its file as `fr/system_information.json`. A file that several languages list by the same address is told of\n\
+         a further language's names its file as `fr/system_information.json`. A file that a further language lists by the address of the first one's is told of\n\
          once. A file that `gbfs.json` lists and that is not in the folder that is checked is `unreachable_file`, as one is that cannot be fetched.\n\
          [By which names](../guide/checking.md#systems-in-folders) a folder is looked through is said, and the finding has them.\n",
         kinds(),

@@ -106,7 +106,13 @@ impl System {
                 now.push(part);
                 continue;
             }
-            let known = shown.remove(&wanted.key);
+            let known = shown.remove(&wanted.key).or_else(|| {
+                // One that languages share goes by the first of them, which may be another now.
+                let same = parts.iter().find(|part| wanted.is_of(part))?;
+                let known = shown.remove(same.feed.file())?;
+                self.shared.snapshots.forget(&known.key());
+                Some(known)
+            });
             let is_same = |it: &Running| it.is_at(&wanted.url) && it.is_told == wanted.is_first;
             let running = running.remove(&wanted.key).filter(is_same);
             let running = match running {

@@ -72,11 +72,16 @@ const SINGLE: &str = "publication.xml";
 /// The field of a file's name.
 const FILENAME: &str = "filename";
 
-/// How a publication of NeTEx is called that is one file and no zip: as whoever brings it calls it.
+/// How a publication of NeTEx is called that is one file and no zip: as whoever brings it calls it, if that is the name of such a file.
 fn single_name(format: Format, body: &[u8], input: &str) -> Option<String> {
     let is_single = format == Format::Netex && !body.starts_with(b"PK");
-    let path = input.split(['?', '#']).next().unwrap_or(input);
-    is_single.then(|| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned())
+    let of_xml = |path: &str| {
+        let name = path.rsplit(['/', '\\']).next()?;
+        (name.len() > 4 && name.to_ascii_lowercase().ends_with(".xml")).then(|| name.to_owned())
+    };
+    // Of an address, what it asks for is no part of the name.
+    let named = of_xml(input).or_else(|| of_xml(input.split(['?', '#']).next()?));
+    named.filter(|_| is_single)
 }
 
 /// Names the one file of a publication where findings say in which file they are.

@@ -7,7 +7,7 @@ use std::{fs, io};
 use bytes::Bytes;
 use lineside_formats::{Format, gbfs, sniff};
 use lineside_ingest::Location;
-use lineside_validate::rules::gbfs::{LANGUAGES_MAX, is_file};
+use lineside_validate::rules::gbfs::is_file;
 use url::Url;
 
 use super::{
@@ -156,7 +156,7 @@ impl Taking<'_> {
         let language = languages.first().copied();
         let first = self.files(&own(language), None).await;
         let mut others = Vec::new();
-        for other in languages.into_iter().take(LANGUAGES_MAX).skip(1) {
+        for other in languages.into_iter().skip(1) {
             let taken = self.files(&own(Some(other)), Some(other)).await;
             let is_shared = |file: &&Taken| {
                 file.from.is_some()

@@ -128,6 +128,40 @@ async fn a_file_that_languages_share_is_asked_for_once_and_is_there_in_each() {
 }
 
 #[tokio::test]
+async fn a_shared_file_stays_whichever_language_comes_first() {
+    let site = Site::default();
+    let producer = site.start().await;
+    put_in_two_languages(&site);
+    let list = |languages: [&str; 2]| {
+        let url = format!("{producer}/two/de/station_information.json");
+        let feeds = json!({"feeds": [{"name": "station_information", "url": url}]}).to_string();
+        let listed = languages.map(|language| format!(r#""{language}":{feeds}"#)).join(",");
+        format!(r#"{{"last_updated":1700000000,"ttl":0,"version":"2.3","data":{{{listed}}}}}"#)
+    };
+    site.put("/two/gbfs.json", &list(["de", "fr"]));
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &feed("bikes", &format!("{producer}/two/gbfs.json"))).await;
+    let file =
+        |language: &str| format!("{}/proxy/bikes/{language}/station_information", server.url);
+    until_status(&file("fr"), 200).await;
+    site.take("/two/de/station_information.json");
+    site.put("/two/gbfs.json", &list(["fr", "de"]));
+    let api = format!("{}/api/v1/feeds/bikes", server.url);
+    let is_turned = |found: &Value| {
+        let urls = found["files"].as_array().into_iter().flatten();
+        let first =
+            urls.filter_map(|file| file["url"].as_str()).find(|url| url.contains("station"));
+        first.is_some_and(|url| url.contains("/fr/"))
+    };
+    until_json(&api, is_turned).await;
+    for language in ["de", "fr"] {
+        let response = get(&file(language)).await;
+        assert_eq!(response.status(), 200, "{language}");
+        assert!(response.text().await.unwrap().contains("Hafen"));
+    }
+}
+
+#[tokio::test]
 async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
     let site = Site::default();
     let producer = site.start().await;

@@ -8,7 +8,7 @@ use crate::{
     Notices,
     notice::Kind,
     rules::gtfs_rt::{
-        MatchRate, RealtimeRule, Scope, Subject,
+        MatchRate, RealtimeRule, Subject,
         fields::{AGENCY, Field, ROUTE, TRIP, warning},
         timetable::{Timetable, Trip},
     },
@@ -70,7 +70,7 @@ impl Tally {
 fn check(subject: &Subject<'_>, out: &mut Notices) {
     let is_whole = subject.message.header.incrementality() == Incrementality::FullDataset;
     // Of a feed that only ever tells of alerts no trip is expected.
-    if !is_whole || !subject.is_of_trips() || is_of_none(subject.trips_matched(), subject.scope) {
+    if !is_whole || !subject.is_of_trips() || is_of_none(subject.trips_matched()) {
         return;
     }
     let timetable = subject.timetable;
@@ -114,8 +114,8 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
 }
 
 /// Whether the schedule has none of the trips that are named, and that is said: what runs under other ids is not missing.
-fn is_of_none(rate: MatchRate, scope: Scope) -> bool {
-    rate.named > 0 && rate.matched == 0 && (scope.has("E003") || rate.is_enough())
+fn is_of_none(rate: MatchRate) -> bool {
+    rate.matched == 0 && rate.is_enough()
 }
 
 /// The trips that have begun a while ago and do not end for a while.
@@ -171,16 +171,14 @@ mod tests {
 
     #[test]
     fn trips_of_which_the_schedule_has_none_hide_others_only_where_that_is_said() {
-        let check = |named, matched, is_translated, is_so| {
-            let scope = Scope { is_translated, ..Scope::default() };
+        let check = |named, matched, is_so| {
             let rate = MatchRate { named, matched };
-            assert_eq!(is_of_none(rate, scope), is_so, "{rate:?} {is_translated}");
+            assert_eq!(is_of_none(rate), is_so, "{rate:?}");
         };
-        check(0, 0, false, false);
-        check(1, 0, false, true);
-        check(14, 1, false, false);
-        // Of SIRI, where no id is told by itself, a few are too few for a rate.
-        check(4, 0, true, false);
-        check(5, 0, true, true);
+        check(0, 0, false);
+        // A few are too few for a rate.
+        check(4, 0, false);
+        check(5, 0, true);
+        check(14, 1, false);
     }
 }
