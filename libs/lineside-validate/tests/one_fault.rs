@@ -94,6 +94,14 @@ fn a_value_of_siri_that_cannot_be_read_is_told_once() {
     for good in [&*journeys, VEHICLES, VISITS, SITUATIONS] {
         assert_eq!(of_siri(good), [""; 0], "{good}");
     }
+    // A situation that is over need say nothing; this one says all.
+    let shown = broken(
+        SITUATIONS,
+        "</PtSituationElement>",
+        "<Summary>No trains</Summary><Affects><StopPoints><AffectedStopPoint><StopPointRef>S1</StopPointRef>\
+         </AffectedStopPoint></StopPoints></Affects></PtSituationElement>",
+    );
+    assert_eq!(of_siri(&shown), [""; 0]);
     let long = "x".repeat(Limits::default().text_bytes + 1);
     // Times.
     for (delivery, elements) in [
@@ -136,7 +144,7 @@ fn a_value_of_siri_that_cannot_be_read_is_told_once() {
         (VEHICLES, ">false<", ">nei<", "invalid_boolean Monitored"),
         (VEHICLES, ">V1<", &format!(">{long}<"), "text_too_long VehicleRef"),
         (VISITS, "<VisitNumber>1<", "<VisitNumber>I<", "invalid_integer VisitNumber"),
-        (SITUATIONS, ">closed<", ">over<", "unexpected_enum_value Progress"),
+        (&*shown, ">closed<", ">over<", "unexpected_enum_value Progress"),
         (SITUATIONS, ">normal<", ">awful<", "unexpected_enum_value Severity"),
         (SITUATIONS, ">3<", ">low<", "invalid_integer Priority"),
         (
@@ -172,6 +180,10 @@ fn what_is_not_there_is_missing_all_the_same() {
     ] {
         assert_eq!(of_siri(&broken(delivery, good, bad)), codes, "{good}");
     }
+    // Riders are shown a situation whose progress cannot be read, and it says nothing.
+    let told = of_siri(&broken(SITUATIONS, ">closed<", ">over<"));
+    let nothing = ["situation_affects_nothing", "situation_without_text"];
+    assert_eq!(told, [nothing[0], nothing[1], "unexpected_enum_value Progress"]);
     let journeys = broken(JOURNEYS, ">yes<", ">true<");
     assert_eq!(of_siri(&broken(&journeys, call, "")), ["call_without_times"]);
     let expected = "<ExpectedDepartureTime>soon</ExpectedDepartureTime>";
@@ -263,6 +275,7 @@ fn of_netex(content: &str) -> Result<Vec<String>, Error> {
 #[test]
 fn a_value_of_netex_that_cannot_be_read_is_told_once() {
     assert_eq!(of_netex(PUBLICATION).unwrap(), [""; 0]);
+    let long = "x".repeat(publications::Limits::default().text_bytes + 1);
     for (good, bad, code) in [
         ("23:50:00", "25:99:00", "invalid_time DepartureTime"),
         ("00:10:00", "midnight", "invalid_time ArrivalTime"),
@@ -285,6 +298,12 @@ fn a_value_of_netex_that_cannot_be_read_is_told_once() {
         ("10.7", "10,7", "invalid_float Longitude"),
         ("59.8", "inf", "invalid_float Latitude"),
         (">bus<", ">omnibus<", "unknown_transport_mode"),
+        (">bus<", &format!(">{long}<"), "text_too_long TransportMode"),
+        (">Pier<", &format!(">{long}<"), "text_too_long Name"),
+        ("https://town.example", &long, "text_too_long Url"),
+        ("23:50:00", &long, "text_too_long DepartureTime"),
+        ("2026-06-15", &long, "text_too_long Date"),
+        ("Europe/Oslo", &long, "text_too_long TimeZone"),
         ("Europe/Oslo", "Europe/Nowhere", "invalid_timezone TimeZone"),
     ] {
         assert_eq!(of_netex(&broken(PUBLICATION, good, bad)).unwrap(), [code], "{good} {bad}");
@@ -303,5 +322,58 @@ fn what_is_not_there_in_netex_is_missing_all_the_same() {
         ("<RunTime>PT5M</RunTime>", "", &["journey_without_times"]),
     ] {
         assert_eq!(of_netex(&broken(PUBLICATION, good, bad)).unwrap(), codes, "{good}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_in_netex_excuses_nothing_else() {
+    let days = "<dayTypes><DayTypeRef ref=\"D1\"/></dayTypes>";
+    let first = "<DepartureTime>23:50:00</DepartureTime>";
+    for (faults, codes) in [
+        // No journey here runs as long as the frame holds.
+        (
+            &[("2026-01-01", "now"), (days, "")][..],
+            &["journey_without_days", "invalid_date FromDate"][..],
+        ),
+        // The day type does: nobody knows when.
+        (
+            &[
+                ("2026-01-01", "now"),
+                (
+                    "<DayType id=\"D1\" version=\"1\"/>",
+                    "<DayType id=\"D1\" version=\"1\"/><DayType id=\"D4\" version=\"1\"><properties><PropertyOfDay>\
+                     <DaysOfWeek>Monday</DaysOfWeek></PropertyOfDay></properties></DayType>",
+                ),
+                (days, "<dayTypes><DayTypeRef ref=\"D4\"/></dayTypes>"),
+            ],
+            &["invalid_date FromDate"],
+        ),
+        (
+            &[(first, "<DepartureTime/>"), ("00:10:00", "midnight")],
+            &["passing_time_without_time", "journey_without_times", "invalid_time ArrivalTime"],
+        ),
+        (
+            &[(first, "<DepartureTime/>"), ("DayOffset>1<", "DayOffset>next<")],
+            &[
+                "passing_time_without_time",
+                "journey_without_times",
+                "invalid_integer ArrivalDayOffset",
+            ],
+        ),
+        // Two links: one takes no time, of the other it cannot be read.
+        (
+            &[("PT5M", "soon"), ("<TimingLinkRef ref=\"TL\"/>", "")],
+            &["invalid_duration RunTime", "journey_without_times"],
+        ),
+        (&[(">Pier<", "><"), ("10.7", "10,7")], &["missing_name", "invalid_float Longitude"]),
+    ] {
+        let broken = faults
+            .iter()
+            .fold(PUBLICATION.to_owned(), |text, (good, bad)| broken(&text, good, bad));
+        let mut told = of_netex(&broken).unwrap();
+        told.sort_unstable();
+        let mut codes = codes.to_vec();
+        codes.sort_unstable();
+        assert_eq!(told, codes, "{faults:?}");
     }
 }

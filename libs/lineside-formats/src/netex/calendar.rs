@@ -21,6 +21,7 @@ const NARROWING: [&str; 7] = [
 impl Reader<'_, '_> {
     pub(super) fn day_type(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DayType>())?;
+        let n_unread = self.n_unread();
         let mut day_type = DayType { id: self.id(), file: self.file, ..DayType::default() };
         while let Some(name) = self.xml.next_child()? {
             if name == "properties" {
@@ -31,6 +32,7 @@ impl Reader<'_, '_> {
                 self.xml.skip()?;
             }
         }
+        self.keep_unread(day_type.id, n_unread)?;
         self.out.day_types.push(day_type);
         Ok(())
     }
@@ -145,7 +147,9 @@ impl Reader<'_, '_> {
     pub(super) fn lone_condition(&mut self) -> Result<(), Error> {
         let n_unread = self.n_unread();
         self.condition()?;
-        self.out.has_unread_validity |= self.is_of_frame() && self.n_unread() > n_unread;
+        if self.is_of_frame() && self.n_unread() > n_unread {
+            self.out.unread_validity.insert(self.file);
+        }
         let known = self.out.conditions.last().filter(|_| self.is_of_frame());
         if let Some(&Condition { from: Some(from), to: Some(to), .. }) = known {
             self.widen_validity(from, to);
@@ -189,8 +193,8 @@ impl Reader<'_, '_> {
     fn frame_holds(&mut self, from: Option<Day>, to: Option<Day>, n_unread: u64) {
         if let (Some(from), Some(to)) = (from, to) {
             self.widen_validity(from, to);
-        } else {
-            self.out.has_unread_validity |= self.n_unread() > n_unread;
+        } else if self.n_unread() > n_unread {
+            self.out.unread_validity.insert(self.file);
         }
     }
 

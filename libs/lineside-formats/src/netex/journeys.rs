@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     reader::Reader,
-    record::{DatedJourney, Journey, NO_TIME, PassingTime, StopUse},
+    record::{DatedJourney, Journey, NO_TIME, PassingTime},
     values::DAY_SECONDS,
 };
 use crate::{Error, gtfs::Text};
@@ -19,6 +19,7 @@ impl PassingTime {
             stop_point: Text::EMPTY,
             arrival: NO_TIME,
             departure: NO_TIME,
+            has_unread_time: false,
             has_offset: false,
             is_window: false,
             use_of: None,
@@ -44,6 +45,7 @@ impl Journey {
             times: 0..0,
             demand_type: Text::EMPTY,
             departure: NO_TIME,
+            has_unread_start: false,
             headways: Vec::new(),
             is_cancelled: false,
             file,
@@ -55,16 +57,18 @@ impl Reader<'_, '_> {
     pub(super) fn service_journey(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Journey>())?;
         let mut journey = Journey::new(self.id(), self.file);
-        let (mut offset, n_unread) = (0, self.n_unread());
+        let mut offset = 0;
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "DepartureTime" => journey.departure = self.time()?,
+                "DepartureTime" => {
+                    journey.departure = self.time_or(&mut journey.has_unread_start)?;
+                }
                 "DepartureDayOffset" => offset = self.day_offset()?,
                 "passingTimes" => journey.times = self.passing_times("TimetabledPassingTime")?,
                 "calls" => journey.times = self.passing_times("Call")?,
                 "dayTypes" => journey.day_types = self.references("DayTypeRef")?,
                 "validityConditions" => journey.conditions = self.conditions()?,
-                "frequencyGroups" => self.frequency_groups(&mut journey.headways)?,
+                "frequencyGroups" => self.frequency_groups(&mut journey)?,
                 "trainNumbers" => {
                     let numbers = self.references("TrainNumberRef")?;
                     let first = self.out.list(&numbers).first().copied();
@@ -77,7 +81,6 @@ impl Reader<'_, '_> {
         if journey.departure != NO_TIME {
             journey.departure += offset * DAY_SECONDS;
         }
-        self.keep_unread(journey.id, n_unread)?;
         self.out.journeys.push(journey);
         Ok(())
     }
@@ -145,8 +148,8 @@ impl Reader<'_, '_> {
         let (mut arrival_days, mut departure_days) = (None, None);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "DepartureTime" => time.departure = self.time()?,
-                "ArrivalTime" => time.arrival = self.time()?,
+                "DepartureTime" => time.departure = self.time_or(&mut time.has_unread_time)?,
+                "ArrivalTime" => time.arrival = self.time_or(&mut time.has_unread_time)?,
                 name if name.ends_with("PointInJourneyPatternRef") => {
                     time.point = self.reference()?;
                 }
@@ -157,10 +160,8 @@ impl Reader<'_, '_> {
                     self.xml.skip()?;
                 }
                 "ScheduledStopPointRef" => time.stop_point = self.reference()?,
-                "Arrival" => (time.arrival, arrival_days) = self.half_of_call(&mut time.use_of)?,
-                "Departure" => {
-                    (time.departure, departure_days) = self.half_of_call(&mut time.use_of)?
-                }
+                "Arrival" => (time.arrival, arrival_days) = self.half_of_call(&mut time)?,
+                "Departure" => (time.departure, departure_days) = self.half_of_call(&mut time)?,
                 _ => self.xml.skip()?,
             }
         }
@@ -184,14 +185,14 @@ impl Reader<'_, '_> {
     }
 
     /// Reads the arrival or the departure of a call: its time, and its day where that is said.
-    fn half_of_call(&mut self, use_of: &mut Option<StopUse>) -> Result<(i32, Option<i32>), Error> {
+    fn half_of_call(&mut self, call: &mut PassingTime) -> Result<(i32, Option<i32>), Error> {
         let (mut time, mut days) = (NO_TIME, None);
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "Time" => time = self.time()?,
+                "Time" => time = self.time_or(&mut call.has_unread_time)?,
                 "DayOffset" => days = Some(self.day_offset()?),
                 "ForBoarding" | "ForAlighting" => {
-                    self.stop_use(name, use_of.get_or_insert_default())?;
+                    self.stop_use(name, call.use_of.get_or_insert_default())?;
                 }
                 _ => self.xml.skip()?,
             }
@@ -203,7 +204,8 @@ impl Reader<'_, '_> {
         Ok(self.integer()?.unwrap_or(0).clamp(-1, DAY_OFFSET_MAX))
     }
 
-    fn frequency_groups(&mut self, headways: &mut Vec<(i32, i32, i32)>) -> Result<(), Error> {
+    fn frequency_groups(&mut self, journey: &mut Journey) -> Result<(), Error> {
+        let n_unread = self.n_unread();
         while self.xml.next_child()?.is_some() {
             let (mut first, mut last, mut every) = (NO_TIME, NO_TIME, None);
             while let Some(name) = self.xml.next_child()? {
@@ -220,9 +222,10 @@ impl Reader<'_, '_> {
                 self.count_bytes(size_of::<(i32, i32, i32)>())?;
                 // A group that ends at an earlier time of day ends on the next day.
                 let last = if last < first { last + DAY_SECONDS } else { last };
-                headways.push((first, last, every));
+                journey.headways.push((first, last, every));
             }
         }
+        journey.has_unread_start |= self.n_unread() > n_unread;
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{
     reader::Reader,
     record::{
-        DemandType, Line, Named, Network, Organisation, Pattern, PatternPoint, Route, StopUse,
-        TimingLink,
+        DemandType, Line, NO_TIME, Named, Network, Organisation, Pattern, PatternPoint, Route,
+        StopUse, TimingLink,
     },
 };
 use crate::{Error, gtfs::Text};
@@ -14,6 +14,7 @@ use crate::{Error, gtfs::Text};
 impl Reader<'_, '_> {
     pub(super) fn organisation(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Organisation>())?;
+        let n_too_long = self.n_too_long();
         let mut organisation = Organisation { id: self.id(), ..Organisation::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -32,6 +33,7 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
+        self.keep_too_long(organisation.id, n_too_long)?;
         self.out.organisations.push(organisation);
         Ok(())
     }
@@ -65,6 +67,7 @@ impl Reader<'_, '_> {
 
     pub(super) fn line(&mut self, element: &str) -> Result<(), Error> {
         self.count_bytes(size_of::<Line>())?;
+        let n_too_long = self.n_too_long();
         let mut line = Line { id: self.id(), file: self.file, ..Line::default() };
         if element == "FlexibleLine" {
             let why = "that it must be ordered is not translated";
@@ -106,6 +109,7 @@ impl Reader<'_, '_> {
             };
             *place = self.text_kept()?;
         }
+        self.keep_too_long(line.id, n_too_long)?;
         self.out.lines.push(line);
         Ok(())
     }
@@ -294,7 +298,6 @@ impl Reader<'_, '_> {
 
     pub(super) fn demand_type(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DemandType>())?;
-        let n_unread = self.n_unread();
         let mut demand_type = DemandType { id: self.id(), ..DemandType::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -303,7 +306,6 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
-        self.keep_unread(demand_type.id, n_unread)?;
         self.out.demand_types.push(demand_type);
         Ok(())
     }
@@ -312,7 +314,7 @@ impl Reader<'_, '_> {
     fn durations(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.durations.len() as u32;
         while self.xml.next_child()?.is_some() {
-            let (mut of, mut seconds) = (Text::EMPTY, None);
+            let (mut of, mut seconds, n_unread) = (Text::EMPTY, None, self.n_unread());
             while let Some(name) = self.xml.next_child()? {
                 match name {
                     "TimingLinkRef" | "ScheduledStopPointRef" | "TimingPointRef" => {
@@ -322,7 +324,8 @@ impl Reader<'_, '_> {
                     _ => self.xml.skip()?,
                 }
             }
-            if let Some(seconds) = seconds {
+            let unread = Some(NO_TIME).filter(|_| self.n_unread() > n_unread);
+            if let Some(seconds) = seconds.or(unread) {
                 self.count_bytes(size_of::<(Text, i32)>())?;
                 self.out.durations.push((of, seconds));
             }

@@ -89,6 +89,7 @@ pub(super) fn decode(
                 within: Within::Other,
                 of: Tag::default(),
                 n_unread: 0,
+                n_too_long: 0,
             };
             let is_netex = reader.document();
             record_bytes = reader.record_bytes;
@@ -194,6 +195,8 @@ pub(super) struct Reader<'x, 'o> {
     pub(super) of: Tag<'x>,
     /// Values so far that could not be read.
     pub(super) n_unread: u64,
+    /// Those of them that are only too long.
+    pub(super) n_too_long: u64,
 }
 
 /// What the element that was opened last stands in.
@@ -345,6 +348,7 @@ impl<'x> Reader<'x, '_> {
 
     fn locale(&mut self) -> Result<(), Error> {
         let (mut zone, mut winter, mut summer) = (None, None, None);
+        let n_unread = self.n_unread();
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "TimeZone" => zone = Some(self.text()?).filter(|it| !it.is_empty()),
@@ -359,6 +363,7 @@ impl<'x> Reader<'x, '_> {
                 _ => self.xml.skip()?,
             }
         }
+        self.out.has_unread_timezone |= zone.is_none() && self.n_unread() > n_unread;
         let zone = zone.or_else(|| zone_of_offsets(winter, summer).map(Cow::from));
         if let Some(zone) = zone.filter(|_| self.out.timezone.is_none()) {
             if jiff::tz::TimeZone::get(&zone).is_ok() {
@@ -382,7 +387,7 @@ impl<'x> Reader<'x, '_> {
         let name = self.xml.tag().name();
         let text = self.xml.text_or_inner()?;
         if text.len() > self.limits.text_bytes {
-            self.complain(name, "text_too_long", "is longer than is taken and is left out", &text);
+            self.is_too_long(name, &text);
             return Ok((name, Cow::Borrowed("")));
         }
         Ok(match text {

@@ -51,7 +51,7 @@ pub struct Publication {
     pub(super) timing_links: Vec<TimingLink>,
     /// Routes that lines list, and the lines.
     pub(super) line_of_route: Vec<(Text, Text)>,
-    /// Links and how long they take, points and how long one waits there.
+    /// Links and how long they take, points and how long one waits there; [`NO_TIME`] where that cannot be read.
     pub(super) durations: Vec<(Text, i32)>,
     pub(super) day_types: Vec<DayType>,
     pub(super) day_assignments: Vec<DayAssignment>,
@@ -63,10 +63,13 @@ pub struct Publication {
     pub(super) dated_journeys: Vec<DatedJourney>,
     /// References that records have several of, by their ranges.
     pub(super) references: Vec<Text>,
-    /// Records with a time, a day or a duration that is there and cannot be read, or day types with such an assignment.
+    /// Day types, periods, operating days and conditions with a value that is there and cannot be read; day types with such an
+    /// assignment, too.
     pub(super) unread: HashSet<Text>,
-    /// Whether that is so of the days for which a frame holds.
-    pub(super) has_unread_validity: bool,
+    /// Files with a frame of which that is so of the days for which it holds.
+    pub(super) unread_validity: HashSet<u32>,
+    /// Organisations, lines and places with a text that is left out because it is too long.
+    pub(super) with_long_texts: HashSet<Text>,
     /// Whether a frame names a time zone that is none.
     pub(super) has_unread_timezone: bool,
     /// What was passed over on the way and is of use to riders.
@@ -135,7 +138,8 @@ impl Publication {
             dated_journeys: Vec::new(),
             references: Vec::new(),
             unread: HashSet::new(),
-            has_unread_validity: false,
+            unread_validity: HashSet::new(),
+            with_long_texts: HashSet::new(),
             has_unread_timezone: false,
             untranslated: Losses::new(),
             bytes_left: 0,
@@ -352,6 +356,15 @@ pub(super) struct Period {
     pub(super) bits: Text,
 }
 
+impl Period {
+    /// Whether it says only one of its ends, so that the other is that of the frames.
+    pub(super) fn lacks_an_end(&self) -> bool {
+        let has_from = self.from.is_some() || self.from_day != Text::EMPTY;
+        let has_to = self.to.is_some() || self.to_day != Text::EMPTY;
+        !has_from || !has_to && self.bits == Text::EMPTY
+    }
+}
+
 /// An `OperatingDay`.
 #[derive(Debug)]
 pub(super) struct OperatingDay {
@@ -369,6 +382,18 @@ pub(super) struct Condition {
     pub(super) day_types: Range<u32>,
     pub(super) operating_days: Range<u32>,
     pub(super) excludes: bool,
+}
+
+impl Condition {
+    /// Whether its days depend on how long the frames hold, which is where an end is not said; `is_alone` where a journey
+    /// has no day types beside it.
+    pub(super) fn needs_frames(&self, is_alone: bool) -> bool {
+        let (from, to, has_bits) = (self.from, self.to, self.bits != Text::EMPTY);
+        let says_days = from.is_some() || to.is_some() || has_bits || !self.day_types.is_empty();
+        let is_open = from.is_none() || to.is_none();
+        let is_alone = is_alone && !self.excludes && is_open && says_days;
+        self.operating_days.is_empty() && (is_alone || has_bits && from.is_none())
+    }
 }
 
 /// A `ServiceJourney`, or a template of such.
@@ -389,6 +414,8 @@ pub(super) struct Journey {
     pub(super) times: Range<u32>,
     pub(super) demand_type: Text,
     pub(super) departure: i32,
+    /// Whether it says when it begins, or how often it runs, and that cannot be read.
+    pub(super) has_unread_start: bool,
     /// First and last departure and the seconds between, where it runs again and again.
     pub(super) headways: Vec<(i32, i32, i32)>,
     pub(super) is_cancelled: bool,
@@ -404,6 +431,8 @@ pub(super) struct PassingTime {
     pub(super) stop_point: Text,
     pub(super) arrival: i32,
     pub(super) departure: i32,
+    /// Whether a time is there and cannot be read.
+    pub(super) has_unread_time: bool,
     /// Whether it says on which day its times are.
     pub(super) has_offset: bool,
     /// Whether it only says between which times the vehicle comes.

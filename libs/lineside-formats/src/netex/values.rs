@@ -1,9 +1,11 @@
 //! Texts to values: what is none is told by the id of its object, and kept in mind, so that nobody takes it for missing.
 
+use std::collections::HashSet;
+
 use super::{
     days::{self, Day},
     reader::Reader,
-    record::NO_TIME,
+    record::{NO_TIME, Publication},
 };
 use crate::{
     Error, Problem,
@@ -40,6 +42,14 @@ impl Reader<'_, '_> {
         // `parse` also takes `inf` and `nan`.
         let parse = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite());
         self.value("invalid_float", detail, parse)
+    }
+
+    /// The same as [`Reader::time`]; `is_unread` becomes true of one that is there and cannot be read.
+    pub(super) fn time_or(&mut self, is_unread: &mut bool) -> Result<i32, Error> {
+        let n_unread = self.n_unread();
+        let time = self.time()?;
+        *is_unread |= self.n_unread() > n_unread;
+        Ok(time)
     }
 
     /// A time of day in seconds.
@@ -93,6 +103,13 @@ impl Reader<'_, '_> {
         self.complain(name, code, detail, value);
     }
 
+    /// The same of a text of any kind.
+    #[cold]
+    pub(super) fn is_too_long(&mut self, name: &str, text: &str) {
+        self.n_too_long += 1;
+        self.cannot_read(name, "text_too_long", "is longer than is taken and is left out", text);
+    }
+
     /// Tells what is wrong with an element of the object that is being read.
     #[cold]
     pub(super) fn complain(&mut self, field: &str, code: &'static str, detail: &str, value: &str) {
@@ -111,10 +128,28 @@ impl Reader<'_, '_> {
         self.n_unread
     }
 
-    /// Keeps in mind that a record has values that cannot be read, if there were more of them since `n`.
+    /// Those of them that are only too long.
+    pub(super) fn n_too_long(&self) -> u64 {
+        self.n_too_long
+    }
+
+    /// Keeps in mind that what a record says of days cannot be read, if there were more such values since `n`.
     pub(super) fn keep_unread(&mut self, record: Text, n: u64) -> Result<(), Error> {
-        let is_new = self.n_unread > n && record != Text::EMPTY;
-        if is_new && self.out.unread.insert(record) {
+        if self.n_unread > n { self.keep(record, |out| &mut out.unread) } else { Ok(()) }
+    }
+
+    /// Keeps in mind that texts of a record are left out, if there were more such texts since `n`.
+    pub(super) fn keep_too_long(&mut self, record: Text, n: u64) -> Result<(), Error> {
+        if self.n_too_long > n { self.keep(record, |out| &mut out.with_long_texts) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn keep(
+        &mut self,
+        record: Text,
+        set: impl FnOnce(&mut Publication) -> &mut HashSet<Text>,
+    ) -> Result<(), Error> {
+        if record != Text::EMPTY && set(self.out).insert(record) {
             self.count_bytes(2 * size_of::<Text>())?;
         }
         Ok(())

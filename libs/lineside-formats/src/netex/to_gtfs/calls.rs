@@ -18,6 +18,8 @@ const DAY_SECONDS: i32 = 24 * 3_600;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) stop_point: Text,
+    /// Whether it has a time that cannot be read.
+    has_unread_time: bool,
     pub(super) arrival: i32,
     pub(super) departure: i32,
     pub(super) use_of: StopUse,
@@ -34,6 +36,8 @@ pub(super) enum Fault {
     UnknownPoint,
     /// It has no times, or they cannot be computed because a link's is missing.
     NoTimes,
+    /// The same, of times that are there and cannot be read.
+    UnreadTimes,
     /// It only says between which times it comes.
     Windows,
     /// It begins on the day before.
@@ -42,7 +46,8 @@ pub(super) enum Fault {
     TooLong,
 }
 
-/// How long a demand type's links take, by their ids and by their ends, and how long it waits at points.
+/// How long a demand type's links take, by their ids and by their ends, and how long it waits at points. [`NO_TIME`] of a
+/// link stands for a time that cannot be read.
 pub(super) struct Pace {
     links: HashMap<Text, i32>,
     ends: HashMap<(Text, Text), i32>,
@@ -56,8 +61,11 @@ pub(super) fn paces(publication: &Publication) -> Vec<Pace> {
         let range = range.start as usize..range.end as usize;
         publication.durations.get(range).unwrap_or_default()
     };
+    let is_read = |it: &&(Text, i32)| it.1 != NO_TIME;
     let pace = |runs: &Range<u32>, waits: &Range<u32>| {
-        let (runs, waits) = (listed(runs).iter().rev(), listed(waits).iter().rev());
+        let (runs, waits) = (listed(runs), listed(waits).iter().rev().filter(is_read));
+        let unread = runs.iter().filter(|it| !is_read(it));
+        let runs = unread.chain(runs.iter().rev().filter(is_read));
         let of_ends = runs.clone().filter_map(|&(link, seconds)| {
             let link = find(&publication.timing_links, &links, link)?;
             Some(((link.from, link.to), seconds))
@@ -101,10 +109,13 @@ pub(super) fn read(
         pair(publication, journey, pattern.map(|_| points), calls)?;
     }
     calls.retain(|call| !call.use_of.passes);
-    let is_timed = |call: &Call| call.departure != NO_TIME;
-    match (calls.first(), calls.last()) {
-        (Some(first), Some(last)) if is_timed(first) && is_timed(last) => {}
-        _ => return Err(Fault::NoTimes),
+    let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
+        return Err(Fault::NoTimes);
+    };
+    let mut untimed = [first, last].into_iter().filter(|call| call.departure == NO_TIME).peekable();
+    if untimed.peek().is_some() {
+        let are_unread = untimed.all(|call| call.has_unread_time);
+        return Err(if are_unread { Fault::UnreadTimes } else { Fault::NoTimes });
     }
     let is_before = |time: i32| time < 0 && time != NO_TIME;
     if calls.iter().any(|call| is_before(call.arrival) || is_before(call.departure)) {
@@ -142,6 +153,7 @@ fn pair(
         let point = point.filter(|point| point.stop_point == stop_point);
         let mut call = Call {
             stop_point,
+            has_unread_time: time.has_unread_time,
             arrival: if time.arrival == NO_TIME { time.departure } else { time.arrival },
             departure: if time.departure == NO_TIME { time.arrival } else { time.departure },
             use_of: time.use_of.or(point.map(|point| point.use_of)).unwrap_or_default(),
@@ -206,6 +218,7 @@ fn run(
 ) -> Result<(), Fault> {
     let mut now = match (journey.departure, journey.headways.first()) {
         (NO_TIME, Some(&(first, ..))) => first,
+        (NO_TIME, None) if journey.has_unread_start => return Err(Fault::UnreadTimes),
         (NO_TIME, None) => return Err(Fault::NoTimes),
         (departure, _) => departure,
     };
@@ -216,14 +229,25 @@ fn run(
             now = now.saturating_add(wait.unwrap_or(0));
         }
         let (use_of, display) = (point.use_of, point.display);
-        calls.push(Call { stop_point: point.stop_point, arrival, departure: now, use_of, display });
+        calls.push(Call {
+            stop_point: point.stop_point,
+            has_unread_time: false,
+            arrival,
+            departure: now,
+            use_of,
+            display,
+        });
         if let Some(next) = next {
             let takes = match point.link {
                 // Where a point does not say which link it begins, the link is known by its ends.
                 Text::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
                 named => pace.links.get(&named),
             };
-            now = now.saturating_add(*takes.ok_or(Fault::NoTimes)?);
+            now = match takes {
+                Some(&NO_TIME) => return Err(Fault::UnreadTimes),
+                Some(seconds) => now.saturating_add(*seconds),
+                None => return Err(Fault::NoTimes),
+            };
         }
     }
     Ok(())

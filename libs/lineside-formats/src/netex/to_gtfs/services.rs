@@ -110,12 +110,13 @@ impl<'p> Services<'p> {
             let condition = super::find(&publication.conditions, &self.conditions, *id);
             is_unread(id)
                 || condition.is_some_and(|condition| {
-                    of_types(publication.list(&condition.day_types))
+                    let is_alone = journey.day_types.is_empty();
+                    condition.needs_frames(is_alone) && self.has_unread_frames()
+                        || of_types(publication.list(&condition.day_types))
                         || publication.list(&condition.operating_days).iter().any(is_unread)
                 })
         };
-        publication.has_unread_validity
-            || self.unread_dated.contains(&journey.id)
+        self.unread_dated.contains(&journey.id)
             || of_types(publication.list(&journey.day_types))
             || publication.list(&journey.conditions).iter().any(of_condition)
     }
@@ -128,12 +129,38 @@ impl<'p> Services<'p> {
         let mut assignments =
             numbers.iter().filter_map(|&at| publication.day_assignments.get(at as usize));
         is_unread(id)
+            || self.is_as_long_as_frames(id) && self.has_unread_frames_of(id)
             || assignments.any(|it| {
                 let period = super::find(&publication.periods, &self.periods, it.period);
                 is_unread(it.period)
                     || is_unread(it.operating_day)
-                    || period.is_some_and(|it| is_unread(it.from_day) || is_unread(it.to_day))
+                    || period.is_some_and(|it| {
+                        is_unread(it.from_day)
+                            || is_unread(it.to_day)
+                            || it.lacks_an_end() && self.has_unread_frames()
+                    })
             })
+    }
+
+    /// Whether a day type holds on its weekdays for as long as the frames do: it is assigned to nothing, or only not to some days.
+    fn is_as_long_as_frames(&self, day_type: Text) -> bool {
+        let numbers = self.assignments.get(&day_type).map_or(&[][..], Vec::as_slice);
+        let is_excluded = |&at: &u32| self.publication.day_assignments[at as usize].excludes;
+        numbers.iter().all(is_excluded) && self.weekdays_of(day_type).is_some_and(|it| it != 0)
+    }
+
+    /// Whether it cannot be read how long a frame holds.
+    fn has_unread_frames(&self) -> bool {
+        !self.publication.unread_validity.is_empty()
+    }
+
+    /// The same of the frames that a day type holds as long as.
+    fn has_unread_frames_of(&self, day_type: Text) -> bool {
+        let day_type = super::find(&self.publication.day_types, &self.day_types, day_type);
+        let file = day_type.map(|it| it.file);
+        let is_said = file.is_some_and(|it| self.publication.validity_of_file.contains_key(&it));
+        let is_unread = file.is_some_and(|it| self.publication.unread_validity.contains(&it));
+        is_unread || !is_said && self.has_unread_frames()
     }
 
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated

@@ -73,9 +73,7 @@ impl Writer<'_, '_> {
                 ("unmatched_passing_time", "has a time at a point that its pattern does not have")
             }
             // That is told already.
-            Fault::NoTimes if self.has_unread_time(journey) => {
-                ("", "has times that cannot be read")
-            }
+            Fault::UnreadTimes => ("", "has times that cannot be read"),
             Fault::NoTimes => {
                 ("journey_without_times", "has no times, or none at its first or last call")
             }
@@ -94,26 +92,20 @@ impl Writer<'_, '_> {
         self.losses.push("ServiceJourney", why, Some(id));
     }
 
-    /// Whether a journey has a time that cannot be read, or what it takes its times from.
-    fn has_unread_time(&self, journey: &Journey) -> bool {
-        let unread = &self.publication.unread;
-        unread.contains(&journey.id) || unread.contains(&journey.demand_type)
-    }
-
     /// Tells why a journey runs on no day.
     fn complain_of_days(&mut self, journey: &Journey, services: &Services<'_>) {
+        let mut why = "runs on no day that is in the files";
         let day_types = self.publication.list(&journey.day_types);
         match day_types.iter().find(|&&id| !services.knows(id)) {
             Some(&day_type) => self.leads_nowhere(journey.file, "DayTypeRef", journey.id, day_type),
             // That is told already.
-            None if services.has_unread_day(journey) => {}
-            None => {
-                let detail = "runs on no day that is in the files";
-                self.complain(journey.file, "journey_without_days", detail, journey.id);
+            None if services.has_unread_day(journey) => {
+                why = "runs on no day that can be read";
             }
+            None => self.complain(journey.file, "journey_without_days", why, journey.id),
         }
         let id = self.text(journey.id);
-        self.losses.push("ServiceJourney", "runs on no day that is in the files", Some(id));
+        self.losses.push("ServiceJourney", why, Some(id));
     }
 
     pub(super) fn write_trips(

@@ -42,10 +42,7 @@ fn one(look: &mut Look<'_>, situation: &PtSituationElement) {
     for period in &situation.publication_windows {
         order(look, period, id, "PublicationWindow");
     }
-    // Whether it is over, nobody knows then.
-    if unread.has("Progress") {
-        return;
-    }
+    // Where it cannot be read whether it is over, riders are shown it as one that is not.
     let is_over = matches!(situation.progress, Some(Progress::Closed));
     if is_over {
         let mut periods = situation.validity_periods.iter();
