@@ -96,7 +96,7 @@ impl Feed {
 
     /// The worst state of its files with the reason, if any is in trouble.
     pub(crate) fn trouble_of_parts(&self) -> Option<(FeedState, String)> {
-        let parts = self.parts();
+        let parts = self.own_parts();
         let mut troubled: Vec<(&Part, Arc<FeedStatus>)> =
             parts.iter().map(|part| (part, part.feed.status())).collect();
         troubled.retain(|(_, status)| status.state.is_trouble());

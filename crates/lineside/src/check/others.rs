@@ -23,7 +23,8 @@ pub(super) fn check(
     let mut notices = Notices::new(plan.samples);
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let stop = progress.stopper();
-    let looked = look(format, body, (&context, stop), &mut notices);
+    let allowed = plan.memory.map_or(u64::MAX, |(allowed, _)| allowed);
+    let looked = look(format, body, (&context, stop, allowed), &mut notices);
     if stop.is_stopped() {
         return Err(STOPPED.to_owned());
     }
@@ -185,10 +186,11 @@ struct Looked {
     outline: Vec<Point>,
 }
 
+/// What something is and what is wrong with it, in `allowed` bytes of memory.
 fn look(
     format: Format,
     body: &Bytes,
-    (context, stop): (&Context, &Stop),
+    (context, stop, allowed): (&Context, &Stop, u64),
     notices: &mut Notices,
 ) -> Result<Looked, String> {
     let words = |error: Error| error.to_string();
@@ -219,17 +221,19 @@ fn look(
             let outline = outline_of(vehicles(&message).map(|it| (it.latitude, it.longitude)));
             Ok(Looked { problems, counts, errors, outline, ..Looked::default() })
         }
-        Format::Netex => netex(body, (context, stop), notices).map_err(words),
+        Format::Netex => netex(body, (context, stop, allowed), notices).map_err(words),
         Format::Gtfs | Format::Gbfs | Format::Raw => Err(super::unlike::words(body)),
     }
 }
 
 fn netex(
     body: &Bytes,
-    (context, stop): (&Context, &Stop),
+    (context, stop, allowed): (&Context, &Stop, u64),
     notices: &mut Notices,
 ) -> Result<Looked, Error> {
-    let limits = netex::Limits::default();
+    let mut limits = netex::Limits::default();
+    // Records are reckoned before; the sets of days that they come to, which may reach over any number of years, are not.
+    limits.record_bytes = limits.record_bytes.min(usize::try_from(allowed).unwrap_or(usize::MAX));
     let mut files = netex::Source::new(body, &limits.files)?;
     let goes_on = || !stop.is_stopped();
     let mut files = Stoppable::new(&mut files, stop);
