@@ -33,10 +33,15 @@ export function showState(feed, { state, reason }) {
  * @param {string} feed @param {{subject: string, counts: any}|null|undefined} report
  */
 function showReport(feed, report) {
-  if (!report) return;
-  const { words, verdict } = reportWords(report.counts);
+  const { words, verdict } = report ? reportWords(report.counts) : { words: "", verdict: "" };
   for (const shown of document.querySelectorAll(`[data-report-of="${CSS.escape(feed)}"]`)) {
-    const link = shown.querySelector("a[data-verdict]") ?? element("a");
+    const known = shown.querySelector("a[data-verdict]");
+    if (!report) {
+      // One that was shown is gone; what is said before the first stays.
+      known?.replaceWith(element("span.soft", {}, "–"));
+      continue;
+    }
+    const link = known ?? element("a");
     if (link.textContent !== words) link.textContent = words;
     link.setAttribute("data-verdict", verdict);
     link.setAttribute("href", `/feeds/${encodeURIComponent(feed)}#report-${report.subject}`);

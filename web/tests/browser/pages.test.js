@@ -307,6 +307,14 @@ describe("what changes", () => {
     counts.errors = 0;
     await page.clock.fastForward(10_000);
     await cell.locator('a[data-verdict="warnings"]').filter({ hasText: "0 errors, 1 warning" }).waitFor();
+    await page.unroute("**/api/v1/feeds/city");
+    await page.route("**/api/v1/feeds/city", async (route) => {
+      const feed = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...feed, report: null } });
+    });
+    await page.clock.fastForward(10_000);
+    await cell.locator("span.soft").filter({ hasText: "–" }).waitFor();
+    assert.equal(await cell.locator("a").count(), 0, "one that is gone says nothing any more");
     assert.deepEqual(faults, []);
     await context.close();
   });

@@ -159,6 +159,11 @@ pub(super) fn bytes(value: u64) -> String {
     }
 }
 
+/// A code, such as `expired_calendar`, that is broken into lines behind its underscores.
+pub(super) fn code(code: &str) -> Markup {
+    html! { @for part in code.split_inclusive('_') { (part) wbr; } }
+}
+
 /// `1 feed`, `2 feeds`.
 pub(super) fn count(value: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(value), if value == 1 { one } else { many })

@@ -27,6 +27,9 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
                 @if presence.cut_short > 0 {
                     ", " (words::number(presence.cut_short)) " of them not to the end, as the time did not suffice"
                 }
+                @if presence.again > 0 {
+                    ", and " (words::count(presence.again, "time", "times")) " again for its age"
+                }
                 "."
                 @if about.named_trips > 0 {
                     " Of the " (words::number(about.named_trips)) " trips that the last one names, the schedule has "
@@ -46,7 +49,7 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
                         tbody {
                             @for (code, seen) in codes {
                                 tr data-stands=[seen.standing.is_some().then_some("yes")] {
-                                    td { (changes::sign(seen.severity)) span.mono { (code) } }
+                                    td { (changes::sign(seen.severity)) span.mono { (words::code(code)) } }
                                     td { (words::time_at(UnixMillis(seen.first), zone)) }
                                     td { (words::time_at(UnixMillis(seen.last), zone)) }
                                     td { (words::number(seen.messages)) }

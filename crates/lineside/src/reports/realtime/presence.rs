@@ -25,7 +25,10 @@ pub(crate) struct Presence {
     pub(crate) messages: u64,
     /// Of these, those for which the time did not suffice.
     pub(crate) cut_short: u64,
-    /// Those of the first that another validator looked at.
+    /// How often one that stayed the same was asked again how old it is.
+    #[serde(default)]
+    pub(crate) again: u64,
+    /// The first looks, of either kind, that another validator took.
     #[serde(default)]
     by_others: u64,
     /// Each code that was ever found. There are no more than there are rules.
@@ -44,6 +47,9 @@ pub(crate) struct Seen {
     pub(crate) messages: u64,
     /// Since when it stands; none while it does not.
     pub(crate) standing: Option<i64>,
+    /// The last message that was looked at is one of them.
+    #[serde(default)]
+    is_in_last: bool,
     /// It was there when the feed was first looked at.
     from_start: bool,
     /// Messages in a row that had it, or that had it not.
@@ -55,19 +61,21 @@ impl Presence {
     /// Takes down what a message had. One that was not looked at to the end says nothing of what it has not. Tells whether
     /// anything else stands than before.
     pub(super) fn add(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
+        self.messages += 1;
         self.cut_short += u64::from(!is_whole);
+        self.codes.values_mut().for_each(|seen| seen.is_in_last = false);
         self.note(notices, at, |_| is_whole)
     }
 
-    /// Takes down another look at a message, at which only these codes were asked. It counts as a message.
+    /// Takes down another look at the last message, at which only these codes were asked. For what stands it counts as a message.
     pub(super) fn add_of(&mut self, asked: &[&str], notices: &Notices, at: i64) -> bool {
+        self.again += 1;
         self.note(notices, at, |code| asked.contains(&code))
     }
 
     /// `is_asked` says of a code that was not found whether it would have been.
     fn note(&mut self, notices: &Notices, at: i64, is_asked: impl Fn(&str) -> bool) -> bool {
-        self.messages += 1;
-        let from_start = self.messages <= self.by_others + START;
+        let from_start = self.messages + self.again <= self.by_others + START;
         let mut is_changed = false;
         for found in notices.iter() {
             let new = || Seen {
@@ -76,13 +84,15 @@ impl Presence {
                 last: at,
                 messages: 0,
                 standing: None,
+                is_in_last: false,
                 from_start,
                 hits: 0,
                 misses: 0,
             };
             let seen = self.codes.entry(found.kind.code.to_owned()).or_insert_with(new);
             (seen.last, seen.misses) = (at, 0);
-            seen.messages += 1;
+            seen.messages += u64::from(!seen.is_in_last);
+            seen.is_in_last = true;
             seen.hits = seen.hits.saturating_add(1);
             if seen.hits >= COMES && seen.standing.is_none() {
                 seen.standing = Some(at);
@@ -105,8 +115,10 @@ impl Presence {
     /// Goes on with what an earlier process has found. Where another validator found it, what is there and was not is no news:
     /// the rules may be others.
     pub(super) fn go_on(&mut self, earlier: Presence, is_same_validator: bool) {
-        self.by_others = if is_same_validator { earlier.by_others } else { earlier.messages };
+        let looks = earlier.messages + earlier.again;
+        self.by_others = if is_same_validator { earlier.by_others } else { looks };
         self.messages += earlier.messages;
+        self.again += earlier.again;
         self.cut_short += earlier.cut_short;
         for (code, before) in earlier.codes {
             match self.codes.get_mut(&code) {

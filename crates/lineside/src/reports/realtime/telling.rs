@@ -138,8 +138,13 @@ fn about(report: &Report) -> Option<About> {
 pub(super) fn has_told_of_trips(store: &Store, feed: &FeedId, now: i64) -> bool {
     let found = kept(store, feed, REALTIME, 1);
     let about = found.first().and_then(about);
-    let told_at = about.map(|it| it.told_at.max(it.trips_named_at)).filter(|at| *at > 0);
-    told_at.is_some_and(|at| now.saturating_sub(at) <= TRIPS_EXPECTED_FOR_S)
+    about.is_some_and(|it| is_lately(it.told_at.max(it.trips_named_at), now))
+}
+
+/// Whether what was told then, if that is not 0, was told not long before `now`. What is later was told before the clock was set
+/// back: nobody knows how long ago.
+fn is_lately(told_at: i64, now: i64) -> bool {
+    told_at > 0 && (0..=TRIPS_EXPECTED_FOR_S).contains(&now.saturating_sub(told_at))
 }
 
 fn tell_of(
@@ -224,6 +229,21 @@ fn findings(latest: &Latest) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_told_after_now_was_not_told_lately() {
+        let now = 1_767_250_000;
+        for (told_at, is_so) in [
+            (now, true),
+            (now - TRIPS_EXPECTED_FOR_S, true),
+            (now - TRIPS_EXPECTED_FOR_S - 1, false),
+            (now + 1, false),
+            (0, false),
+        ] {
+            assert_eq!(is_lately(told_at, now), is_so, "{told_at}");
+        }
+        assert!(!is_lately(0, 5), "it told of none");
+    }
 
     #[test]
     fn what_breaks_off_at_one_system_keeps_nothing_from_those_behind_it() {
