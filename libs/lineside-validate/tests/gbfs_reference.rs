@@ -2,16 +2,16 @@
 //!
 //! The files lie beside the repository or not at all. `LINESIDE_SHOW=code` shows what is said of that code.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+mod looked_at;
+
+use std::{collections::BTreeMap, fs, path::Path};
 
 use lineside_validate::{
     Notices,
     rules::gbfs::{System, validate},
 };
+
+use looked_at::Tally;
 
 /// The clock at which they are judged: 2026-01-01, 06:46:50 UTC.
 const NOW: i64 = 1_767_250_010;
@@ -73,18 +73,13 @@ const EXPECTED: &[(&str, &str, u64)] = &[
 /// A system: its name, its files, and whether these are all.
 type Read = (String, Vec<(String, Vec<u8>)>, bool);
 
-fn json_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
-    paths.sort();
-    paths
-}
-
 /// The systems of a folder: one, or as many as its files have endings such as `-2` and `.3.0`.
 fn systems(data: &Path, folder: &str) -> Vec<Read> {
     let mut systems: BTreeMap<String, Vec<(String, Vec<u8>)>> = BTreeMap::new();
-    for path in json_files(&data.join(folder)) {
+    for (_, path) in looked_at::files(&data.join(folder)) {
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
         let end = stem.find(['-', '.']).unwrap_or(stem.len());
         let (name, variant) = stem.split_at(end);
@@ -98,12 +93,7 @@ fn systems(data: &Path, folder: &str) -> Vec<Read> {
 
 #[test]
 fn real_systems_get_the_counts_that_were_looked_at() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/gbfs");
-    if !data.is_dir() {
-        eprintln!("no systems beside the repository: nothing was compared");
-        return;
-    }
-    let shown = std::env::var("LINESIDE_SHOW").ok();
+    let Some(data) = looked_at::data("gbfs") else { return };
     let folders = [
         "bay-wheels",
         "mobilitydata-v2_X",
@@ -117,22 +107,14 @@ fn real_systems_get_the_counts_that_were_looked_at() {
         "spec-examples-3.0",
         "transport-site",
     ];
-    let mut found = Vec::new();
+    let mut tally = Tally::default();
     for (name, files, is_whole) in folders.into_iter().flat_map(|folder| systems(&data, folder)) {
         let files = files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
         let system = System { files, is_whole, now: NOW, ..System::default() };
         let mut notices = Notices::new(5);
         let errors = validate(&system, &mut notices);
         assert!(errors.is_empty(), "{name}: {errors:?}");
-        for all in notices.iter() {
-            found.push((name.clone(), all.kind.code, all.total));
-            if shown.as_deref().is_some_and(|shown| shown == all.kind.code || shown == "all") {
-                let samples = serde_json::to_string(&all.samples).expect("JSON");
-                eprintln!("{name} {} {samples}", all.kind.code);
-            }
-        }
+        tally.add(&name, &name, &notices);
     }
-    let found: Vec<_> =
-        found.iter().map(|(name, code, total)| (name.as_str(), *code, *total)).collect();
-    assert_eq!(found, EXPECTED);
+    tally.hold(EXPECTED);
 }

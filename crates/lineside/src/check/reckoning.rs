@@ -1,14 +1,11 @@
 //! How much memory a look at a version takes, reckoned before it begins.
 
-use std::io::{self, Read};
-
 use lineside_formats::gtfs::{Files, Limits};
 use lineside_formats::{Error, Format, netex, sniff};
 use lineside_validate::Stop;
-use lineside_validate::gtfs::{MEMORY_PER_BYTE_MAX, Source, ZipSource, memory_of};
+use lineside_validate::gtfs::{MEMORY_PER_BYTE_MAX, Source, Watched, ZipSource, memory_of};
 use lineside_validate::rules::netex as of_xml;
 
-use super::STOPPED;
 use super::counted::Stoppable;
 use crate::config::size_text;
 
@@ -54,7 +51,7 @@ pub(crate) fn memory_until(bytes: &[u8], allowed: u64, stop: &Stop) -> Result<u6
         None => 0,
     };
     for (source, (name, size)) in files() {
-        let source = Stopped { source, stop };
+        let source = Watched::new(source, stop);
         let of_other = || size.saturating_mul(PER_OTHER_BYTE);
         sum = sum.saturating_add(memory_of(&source, &name, size)?.unwrap_or_else(of_other));
     }
@@ -68,43 +65,6 @@ fn sources(bytes: &[u8]) -> Vec<ZipSource<'_>> {
     let nested = || ZipSource::in_any_folder(bytes, &Limits::default()).ok();
     let nested = source.as_ref().and_then(|_| nested()).filter(ZipSource::is_in_a_folder);
     source.into_iter().chain(nested).collect()
-}
-
-/// A source that cannot be read on once the look is stopped.
-struct Stopped<'a> {
-    source: &'a ZipSource<'a>,
-    stop: &'a Stop,
-}
-
-impl Source for Stopped<'_> {
-    fn list(&self) -> Vec<(String, u64)> {
-        self.source.list()
-    }
-
-    fn has_nested(&self) -> bool {
-        self.source.has_nested()
-    }
-
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
-        self.source.read(name, &mut |reader| match reader {
-            Some(reader) => read(Some(&mut Stopping { reader, stop: self.stop })),
-            None => read(None),
-        })
-    }
-}
-
-struct Stopping<'a> {
-    reader: &'a mut dyn Read,
-    stop: &'a Stop,
-}
-
-impl Read for Stopping<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.stop.is_stopped() {
-            true => Err(io::Error::other(STOPPED)),
-            false => self.reader.read(buffer),
-        }
-    }
 }
 
 /// That it would take so much where only so much may be taken; nothing if it may. The second text says who allows that.
@@ -152,7 +112,7 @@ mod tests {
         assert_eq!(memory_until(&bytes, 0, &stop).unwrap(), memory_for(&bytes, 0).unwrap());
         stop.stop();
         let stopped = memory_until(&bytes, 0, &stop).unwrap_err();
-        assert!(stopped.to_string().contains(STOPPED), "{stopped}");
+        assert!(stopped.to_string().contains("was stopped"), "{stopped}");
         assert!(memory_until(&bytes, u64::MAX, &stop).is_ok(), "nothing was to be counted");
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -106,6 +107,14 @@ fn encrypted() -> Vec<u8> {
     zip
 }
 
+/// Has a file looked at that cannot be: nothing comes of it but an error that tells why.
+fn cannot_be_checked(folder: &Path, name: &str, body: &[u8], told: &str) {
+    fs::write(folder.join(name), body).unwrap();
+    let (code, out, error) = run(folder, &["check", name]);
+    assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
+    assert!(error.contains(told), "{name}: {error}");
+}
+
 #[test]
 fn a_zip_that_cannot_be_looked_into_is_told_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,10 +128,7 @@ fn a_zip_that_cannot_be_looked_into_is_told_with_what_to_do() {
         ),
     ];
     for (name, body, told) in cases {
-        fs::write(folder.path().join(name), body).unwrap();
-        let (code, out, error) = run(folder.path(), &["check", name]);
-        assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
-        assert!(error.contains(told), "{name}: {error}");
+        cannot_be_checked(folder.path(), name, &body, told);
     }
 }
 
@@ -165,10 +171,7 @@ fn what_is_no_feed_is_told_for_what_it_is() {
         ("stops.txt", FILES[1].1.as_bytes().to_vec(), "a single table of GTFS, stops.txt"),
     ];
     for (name, body, told) in cases {
-        fs::write(folder.path().join(name), body).unwrap();
-        let (code, out, error) = run(folder.path(), &["check", name]);
-        assert_eq!((code, out.as_str()), (Some(3), ""), "{name}: {error}");
-        assert!(error.contains(told), "{name}: {error}");
+        cannot_be_checked(folder.path(), name, &body, told);
     }
 }
 
@@ -176,13 +179,8 @@ fn what_is_no_feed_is_told_for_what_it_is() {
 fn a_bomb_of_rows_is_refused_before_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let rows = |n: usize| with("stops.txt", &format!("stop_id,stop_name\n{}", "S1,A\n".repeat(n)));
-    fs::write(folder.path().join("bomb.zip"), rows(8 << 20)).unwrap();
-    let (code, out, error) = run(folder.path(), &["check", "bomb.zip"]);
-    assert_eq!((code, out.as_str()), (Some(3), ""), "{error}");
-    assert!(
-        error.contains("bomb.zip: stops.txt: inflates far beyond its compressed size"),
-        "{error}"
-    );
+    let told = "bomb.zip: stops.txt: inflates far beyond its compressed size";
+    cannot_be_checked(folder.path(), "bomb.zip", &rows(8 << 20), told);
     fs::write(folder.path().join("rows.zip"), rows(1 << 20)).unwrap();
     let (code, _, error) = run(folder.path(), &["check", "rows.zip", "--memory", "16MiB"]);
     assert_eq!(code, Some(3), "{error}");
@@ -209,6 +207,32 @@ fn a_bomb_of_rows_is_refused_before_it_is_read() {
         assert_eq!(code, Some(3), "{name}: {error}");
         assert!(error.contains(&format!("--memory allows {memory}")), "{error}");
     }
+}
+
+#[test]
+fn days_over_many_years_take_no_more_memory_than_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let journey = |n: u32| {
+        format!(
+            r#"<ServiceJourney id="J{n}"><validityConditions><ValidBetween><FromDate>1900-01-01</FromDate>
+            <ToDate>{}-06-01</ToDate></ValidBetween></validityConditions><LineRef ref="L"/><calls>
+            <Call><ScheduledStopPointRef ref="A"/><Departure><Time>08:00:00</Time></Departure></Call>
+            <Call><ScheduledStopPointRef ref="B"/><Arrival><Time>08:10:00</Time></Arrival></Call></calls></ServiceJourney>"#,
+            2_000 + n
+        )
+    };
+    let content: String = (0..300).map(journey).collect();
+    let netex = format!(
+        r#"<PublicationDelivery xmlns="http://www.netex.org.uk/netex" version="1.1">
+        <Line id="L"><TransportMode>bus</TransportMode></Line>{content}</PublicationDelivery>"#
+    );
+    fs::write(folder.path().join("years.xml"), netex).unwrap();
+    let check = |memory| run(folder.path(), &["check", "years.xml", "--memory", memory]);
+    let (code, _, error) = check("2MiB");
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("the days of its journeys take more than the"), "{error}");
+    let (code, _, error) = check("64MiB");
+    assert_ne!(code, Some(3), "{error}");
 }
 
 #[test]

@@ -248,7 +248,9 @@ async fn a_message_that_stays_the_same_grows_old() {
     let server = lineside::start(start).await.unwrap();
     let url = format!("http://{}/api/v1/feeds/buses/report", server.address());
     let old = until_report(&url, |found| count(found, "W008") == 1).await;
-    until_report(&url, |found| looked_at(found) > looked_at(&old)).await;
+    let again = |found: &Value| found["summary"]["presence"]["again"].as_u64().unwrap();
+    let older = until_report(&url, |found| again(found) > again(&old)).await;
+    assert_eq!(looked_at(&older), 1, "it is one message: {older}");
     server.stop().await;
 }
 

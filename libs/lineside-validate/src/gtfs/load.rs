@@ -1,6 +1,6 @@
 //! Reads a schedule's files into tables, and says what is wrong about each by itself.
 
-use std::{io::Read, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
@@ -9,15 +9,11 @@ use super::{
     files::File,
     leniency::Keeps,
     pieces, reader, simple,
-    source::Source,
+    source::{Source, Watched},
     table::{Status, Table},
     zones::{self, Zones},
 };
-use crate::{
-    Context,
-    notice::Notices,
-    stop::{Stop, Stoppable},
-};
+use crate::{Context, notice::Notices, stop::Stop};
 
 /// Bytes of a file, as the archive's directory says, from which several threads read it together.
 const SHARED_BYTES: u64 = 1 << 20;
@@ -53,7 +49,7 @@ pub(crate) fn load_for_messages_until(
     context: &Context,
     stop: &Stop,
 ) -> Result<Feed, Error> {
-    let source = &Watched { source, stop };
+    let source = &Watched::new(source, stop);
     let keeps = |file: File| Keeps::for_messages(file.name());
     let names = source.list();
     let mut jobs: Vec<Job<'_>> = Vec::new();
@@ -75,7 +71,7 @@ pub(crate) fn load_until(
     stop: &Stop,
     notices: &mut Notices,
 ) -> Result<Feed, Error> {
-    let source = &Watched { source, stop };
+    let source = &Watched::new(source, stop);
     let names = source.list();
     let mut jobs: Vec<Job<'_>> = Vec::new();
     let mut zones = Zones::NONE;
@@ -179,30 +175,6 @@ fn read_file(
 /// Bytes of the pieces of a file of so many bytes.
 fn piece_bytes(size: u64) -> usize {
     (size / PIECES_MIN).clamp(*PIECE_BYTES.start(), *PIECE_BYTES.end()) as usize
-}
-
-/// A source whose files are read until the look is stopped.
-struct Watched<'a> {
-    source: &'a dyn Source,
-    stop: &'a Stop,
-}
-
-impl Source for Watched<'_> {
-    fn list(&self) -> Vec<(String, u64)> {
-        self.source.list()
-    }
-
-    fn has_nested(&self) -> bool {
-        self.source.has_nested()
-    }
-
-    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
-        let stop = self.stop;
-        self.source.read(name, &mut |file| match file {
-            Some(file) => read(Some(&mut Stoppable { file, stop })),
-            None => read(None),
-        })
-    }
 }
 
 #[cfg(test)]

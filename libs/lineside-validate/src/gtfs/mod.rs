@@ -54,7 +54,7 @@ pub use self::{
     memory::{MEMORY_PER_BYTE_MAX, memory_of},
     phones::is_country,
     services::{Service, Services},
-    source::{Source, TextSource, ZipSource},
+    source::{Source, TextSource, Watched, ZipSource},
     table::{Status, Table},
     timezones::zone_id,
     zones::{Zone, Zones},

@@ -11,6 +11,7 @@ use lineside_formats::{
 };
 
 use super::files::File;
+use crate::stop::{Stop, Stoppable};
 
 /// The files of one schedule, of which several threads may read different ones.
 pub trait Source: Sync {
@@ -26,6 +27,44 @@ pub trait Source: Sync {
     ///
     /// If the file cannot be opened.
     fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error>;
+}
+
+/// A source whose files are read until the look is stopped; reading then ends with an error.
+#[derive(Clone, Copy)]
+pub struct Watched<'a> {
+    source: &'a dyn Source,
+    stop: &'a Stop,
+}
+
+impl<'a> Watched<'a> {
+    /// The same files, until `stop` says otherwise.
+    pub fn new(source: &'a dyn Source, stop: &'a Stop) -> Watched<'a> {
+        Watched { source, stop }
+    }
+}
+
+impl std::fmt::Debug for Watched<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watched").field("stop", self.stop).finish_non_exhaustive()
+    }
+}
+
+impl Source for Watched<'_> {
+    fn list(&self) -> Vec<(String, u64)> {
+        self.source.list()
+    }
+
+    fn has_nested(&self) -> bool {
+        self.source.has_nested()
+    }
+
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+        let stop = self.stop;
+        self.source.read(name, &mut |file| match file {
+            Some(file) => read(Some(&mut Stoppable { file, stop })),
+            None => read(None),
+        })
+    }
 }
 
 /// A zip archive in memory (or mapped into it).

@@ -116,20 +116,16 @@ mod tests {
     use jiff::civil::Date;
     use lineside_formats::Format;
     use lineside_formats::gtfs_rt::{Limits, decode_json};
-    use lineside_hub::HubConfig;
     use lineside_validate::Context;
     use lineside_validate::gtfs::TextSource;
 
-    use lineside_ingest::{
-        FeedConfig, FeedId, Inboxes, Ingest, Location, MemoryArchive, MemorySnapshots, Options,
-        Secret,
-    };
     use lineside_sync::SimulatedClock;
 
+    use super::super::made::{polled, until};
     use super::super::{Asked, Found, Schedule};
     use super::*;
     use crate::config::Validation;
-    use crate::patience::{Stopwatch, pause};
+    use crate::patience::Stopwatch;
 
     const MADE: i64 = 1_767_250_000;
 
@@ -189,49 +185,9 @@ mod tests {
         assert_eq!(codes().len(), 3, "another message has come meanwhile");
         assert!(stands("W008") && stands("stale_vehicle"));
         assert!(!stands("E026"), "it was found in one message only");
-    }
-
-    /// Lets the clock go on until it is so; the limit only ends a test that fails.
-    async fn until(clock: &SimulatedClock, is_so: impl Fn() -> bool) {
-        let patience = Stopwatch::start();
-        while !is_so() {
-            assert!(patience.elapsed() < Duration::from_secs(30), "it never came");
-            clock.advance(Duration::from_millis(20));
-            pause(Duration::from_millis(2)).await;
-        }
-    }
-
-    /// Polls one message, which lies in a file, on and on.
-    fn ingest(
-        text: &str,
-        folder: &tempfile::TempDir,
-        clock: &SimulatedClock,
-        messages: &Arc<Messages>,
-    ) -> Arc<Ingest> {
-        let file = folder.path().join("buses.json");
-        std::fs::write(&file, text).unwrap();
-        let place = Location::parse(file.to_str().unwrap()).unwrap();
-        let feed = FeedConfig {
-            format: Some(Format::GtfsRt),
-            poll: Some(Duration::from_secs(1)),
-            ..FeedConfig::new(FeedId::new("buses").unwrap(), place)
-        };
-        Ingest::start(Options {
-            feeds: vec![feed],
-            clock: Arc::new(clock.clone()),
-            seed: 7,
-            hub: HubConfig::default(),
-            client_name: String::new(),
-            archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
-            snapshots: Arc::new(MemorySnapshots::default()),
-            beside: None,
-            inboxes: Inboxes {
-                address: None,
-                subscriber: "lineside-1".into(),
-                keys: Arc::new(|| Secret::new("key")),
-            },
-            inspector: Some(Arc::clone(messages) as _),
-        })
+        let presence = place.look.lock().presence.clone();
+        assert_eq!((presence.messages, presence.again), (1, 4));
+        assert!(presence.codes.values().all(|seen| seen.messages == 1), "there was only one");
     }
 
     #[tokio::test]
@@ -242,18 +198,23 @@ mod tests {
             (tempfile::tempdir().unwrap(), SimulatedClock::new(UnixMillis(MADE * 1_000)));
         let limits = Validation { message_time: Duration::from_secs(60), ..Validation::default() };
         let messages = Arc::new(Messages { limits, ..Messages::default() });
-        let ingest = ingest(text, &folder, &clock, &messages);
+        let inspector = Some(Arc::clone(&messages) as _);
+        let (feed, file) = (("buses", Format::GtfsRt), ("buses.json", text.as_bytes()));
+        let ingest = polled(feed, file, &folder, &clock, inspector);
         let feed = ingest.feed("buses").unwrap();
         let place = messages.place(feed.id());
         let judged = || place.look.lock().judged.as_ref().map(|judged| judged.at);
-        until(&clock, || judged().is_some() && confirmed(&feed.status()) > 0).await;
-        let (first, n_looks) = (judged().unwrap(), || place.look.lock().presence.messages);
+        let first = until(&clock, || judged().filter(|_| confirmed(&feed.status()) > 0)).await;
+        let n_looks = || {
+            let look = place.look.lock();
+            look.presence.messages + look.presence.again
+        };
         let is_old = || place.look.lock().latest.as_ref().unwrap().notices.get("W008").is_some();
         // Later than all that is asked for below.
         clock.advance(Duration::from_secs(200));
         for (seconds, looks) in [(29, 1), (30, 2), (59, 2), (60, 3)] {
             let n_confirmed = confirmed(&feed.status());
-            until(&clock, || confirmed(&feed.status()) > n_confirmed).await;
+            until(&clock, || Some(()).filter(|()| confirmed(&feed.status()) > n_confirmed)).await;
             messages.look_again(&feed, &place, first + Duration::from_secs(seconds));
             assert_eq!((n_looks(), is_old()), (looks, looks > 1), "after {seconds} s");
         }

@@ -8,6 +8,8 @@
 mod again;
 mod before;
 mod earlier;
+#[cfg(test)]
+mod made;
 mod presence;
 mod shelf;
 mod siri;
@@ -246,7 +248,10 @@ impl Messages {
                 *place.waiting.lock() = Some(message);
                 return;
             }
-            Err(refusal) => return place.refuse(refusal, message.at),
+            Err(refusal) => {
+                let tells = message_of(&message.body).is_some_and(|it| tells_of_trips(&it));
+                return place.refuse(refusal, message.at, Some(message.received).filter(|_| tells));
+            }
         };
         // What waited is older.
         drop(place.waiting.lock().take());
@@ -359,7 +364,7 @@ impl Place {
     fn said_now(&self, now: i64) -> Option<Arc<FeedMessage>> {
         let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
         let said = self.previous.lock().clone();
-        said.filter(|message| is_fresh || !message.entity.iter().any(is_of_trips))
+        said.filter(|message| is_fresh || !tells_of_trips(message))
     }
 
     /// Holds a message against the rules.
@@ -396,7 +401,7 @@ impl Place {
         if names_trips {
             look.history.note_trips(received);
         }
-        if message.entity.iter().any(is_of_trips) {
+        if tells_of_trips(message) {
             look.told_at = look.told_at.max(received);
         }
         // Not until this one is held.
@@ -405,9 +410,13 @@ impl Place {
         Taken { is_cut_short, trips }
     }
 
-    /// Remembers why messages are not looked at.
-    fn refuse(&self, refusal: Arc<str>, at: UnixMillis) {
+    /// Remembers why messages are not looked at, and when one was received that tells of trips.
+    fn refuse(&self, refusal: Arc<str>, at: UnixMillis, told_at: Option<i64>) {
         let mut look = self.look.lock();
+        if let Some(told_at) = told_at {
+            look.told_at = look.told_at.max(told_at);
+            look.is_new |= look.latest.is_some();
+        }
         if look.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal)) {
             return;
         }
@@ -418,7 +427,12 @@ impl Place {
     }
 }
 
-/// Whether an entity tells of a trip or a vehicle.
+/// Whether a message tells of a trip or a vehicle.
+fn tells_of_trips(message: &FeedMessage) -> bool {
+    message.entity.iter().any(is_of_trips)
+}
+
+/// Whether an entity does.
 fn is_of_trips(entity: &FeedEntity) -> bool {
     let is_told = entity.trip_update.is_some() || entity.vehicle.is_some();
     is_told && !entity.is_deleted()
@@ -446,6 +460,19 @@ mod tests {
         let message = message_of(&Bytes::from(text)).unwrap();
         assert_eq!(message.entity.len(), 1, "{message:?}");
         Some(Arc::new(message))
+    }
+
+    #[test]
+    fn a_feed_whose_schedule_cannot_be_prepared_is_known_to_have_told_of_trips() {
+        let place = Place::default();
+        let mut told = Vec::new();
+        for told_at in [None, Some(1_000), Some(2_000), None] {
+            place.refuse("it is too large".into(), UnixMillis(7), told_at);
+            let mut look = place.look.lock();
+            told.push((look.told_at, std::mem::take(&mut look.is_new)));
+        }
+        // What is known anew is kept, though the refusal is the same.
+        assert_eq!(told, [(0, true), (1_000, true), (2_000, true), (2_000, false)]);
     }
 
     #[test]

@@ -319,15 +319,12 @@ mod tests {
     use std::io::{Cursor, Write as _};
 
     use lineside_formats::Format;
-    use lineside_hub::HubConfig;
-    use lineside_ingest::{
-        FeedConfig, Inboxes, Ingest, Location, MemoryArchive, MemorySnapshots, Options, Secret,
-    };
+    use lineside_ingest::Ingest;
     use lineside_sync::{SimulatedClock, UnixMillis};
     use zip::{ZipWriter, write::SimpleFileOptions};
 
+    use super::super::made::{polled, until};
     use super::*;
-    use crate::patience::{Stopwatch, pause};
 
     fn zip() -> Zip {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -356,42 +353,8 @@ mod tests {
             zip.start_file(name, SimpleFileOptions::default()).unwrap();
             zip.write_all(text.as_bytes()).unwrap();
         }
-        let file = folder.path().join("city.zip");
-        std::fs::write(&file, zip.finish().unwrap().into_inner()).unwrap();
-        let place = Location::parse(file.to_str().unwrap()).unwrap();
-        let feed = FeedConfig {
-            format: Some(Format::Gtfs),
-            ..FeedConfig::new(FeedId::new("city").unwrap(), place)
-        };
-        Ingest::start(Options {
-            feeds: vec![feed],
-            clock: Arc::new(clock.clone()),
-            seed: 7,
-            hub: HubConfig::default(),
-            client_name: String::new(),
-            archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
-            snapshots: Arc::new(MemorySnapshots::default()),
-            beside: None,
-            inboxes: Inboxes {
-                address: None,
-                subscriber: "lineside-1".into(),
-                keys: Arc::new(|| Secret::new("key")),
-            },
-            inspector: None,
-        })
-    }
-
-    /// Waits until there is something; the limit only ends a test that fails.
-    async fn until<T>(clock: &SimulatedClock, mut is_there: impl FnMut() -> Option<T>) -> T {
-        let patience = Stopwatch::start();
-        loop {
-            if let Some(it) = is_there() {
-                return it;
-            }
-            assert!(patience.elapsed() < Duration::from_secs(60), "it never came");
-            clock.advance(Duration::from_millis(20));
-            pause(Duration::from_millis(2)).await;
-        }
+        let bytes = zip.finish().unwrap().into_inner();
+        polled(("city", Format::Gtfs), ("city.zip", &bytes), folder, clock, None)
     }
 
     #[tokio::test]

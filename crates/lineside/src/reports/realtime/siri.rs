@@ -17,7 +17,7 @@ use lineside_validate::rules::gtfs_rt::Scope;
 use lineside_validate::rules::siri::validate_while;
 
 use super::again::Judged;
-use super::{Asked, Found, HELD_BYTES_MAX, Messages, Place, message_of};
+use super::{Asked, Found, HELD_BYTES_MAX, Messages, Place, message_of, tells_of_trips};
 use crate::patience::Stopwatch;
 
 /// How long what changes is gathered before it is judged together.
@@ -158,7 +158,9 @@ impl Messages {
             Err(refusal) => {
                 let gathered = place.gathered.lock().take();
                 if let Some(gathered) = gathered {
-                    place.refuse(refusal, gathered.at);
+                    let tells = come_to(feed, &network).is_some_and(|(it, _)| tells_of_trips(&it));
+                    let told_at = Some(gathered.received).filter(|_| tells);
+                    place.refuse(refusal, gathered.at, told_at);
                 }
                 return;
             }

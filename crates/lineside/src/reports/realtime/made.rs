@@ -1,0 +1,61 @@
+//! What tests of real time poll: one feed of a file, at a clock that goes on only where a test lets it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_hub::HubConfig;
+use lineside_ingest::{
+    FeedConfig, FeedId, Inboxes, Ingest, Inspector, Location, MemoryArchive, MemorySnapshots,
+    Options, Secret,
+};
+use lineside_sync::SimulatedClock;
+
+use crate::patience::{Stopwatch, pause};
+
+/// Polls the feed `id`, which lies in the file `name` of the folder, with these bytes, once a second.
+pub(super) fn polled(
+    (id, format): (&str, Format),
+    (name, bytes): (&str, &[u8]),
+    folder: &tempfile::TempDir,
+    clock: &SimulatedClock,
+    inspector: Option<Arc<dyn Inspector>>,
+) -> Arc<Ingest> {
+    let file = folder.path().join(name);
+    std::fs::write(&file, bytes).unwrap();
+    let place = Location::parse(file.to_str().unwrap()).unwrap();
+    let feed = FeedConfig {
+        format: Some(format),
+        poll: Some(Duration::from_secs(1)),
+        ..FeedConfig::new(FeedId::new(id).unwrap(), place)
+    };
+    Ingest::start(Options {
+        feeds: vec![feed],
+        clock: Arc::new(clock.clone()),
+        seed: 7,
+        hub: HubConfig::default(),
+        client_name: String::new(),
+        archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
+        snapshots: Arc::new(MemorySnapshots::default()),
+        beside: None,
+        inboxes: Inboxes {
+            address: None,
+            subscriber: "lineside-1".into(),
+            keys: Arc::new(|| Secret::new("key")),
+        },
+        inspector,
+    })
+}
+
+/// Lets the clock go on until there is something; the limit only ends a test that fails.
+pub(super) async fn until<T>(clock: &SimulatedClock, mut is_there: impl FnMut() -> Option<T>) -> T {
+    let patience = Stopwatch::start();
+    loop {
+        if let Some(it) = is_there() {
+            return it;
+        }
+        assert!(patience.elapsed() < Duration::from_secs(60), "it never came");
+        clock.advance(Duration::from_millis(20));
+        pause(Duration::from_millis(2)).await;
+    }
+}

@@ -1,0 +1,70 @@
+//! Real files that may lie beside the repository, and how often each code was found in them by those who looked.
+
+#![expect(clippy::print_stderr, reason = "whoever runs the tests learns what was compared")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use lineside_validate::Notices;
+
+/// The folder of real files of that name; nothing, which is said, if it is not there.
+pub(crate) fn data(folder: &str) -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
+    if !data.is_dir() {
+        eprintln!("no {folder} beside the repository: nothing was compared");
+    }
+    data.is_dir().then_some(data)
+}
+
+/// What lies in a folder and the folders in it, each with its path from there, in order.
+pub(crate) fn files(data: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    gather(data, &mut found);
+    let name = |path: &PathBuf| {
+        path.strip_prefix(data).expect("it lies there").to_string_lossy().into_owned()
+    };
+    found.into_iter().map(|path| (name(&path), path)).collect()
+}
+
+fn gather(path: &Path, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(path).into_iter().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() { gather(&path, found) } else { found.push(path) }
+    }
+}
+
+/// How often each code was found, by the set of files that it was found in.
+#[derive(Default)]
+pub(crate) struct Tally {
+    counts: BTreeMap<(String, &'static str), u64>,
+    n_read: u64,
+}
+
+impl Tally {
+    /// Takes in what was found in a file, and shows what is said of the code that `LINESIDE_SHOW` names, or of `all`.
+    pub(crate) fn add(&mut self, set: &str, file: &str, notices: &Notices) {
+        let shown = std::env::var("LINESIDE_SHOW").ok();
+        self.n_read += 1;
+        for all in notices.iter() {
+            *self.counts.entry((set.to_owned(), all.kind.code)).or_insert(0) += all.total;
+            if shown.as_deref().is_some_and(|shown| shown == all.kind.code || shown == "all") {
+                let samples = serde_json::to_string(&all.samples).expect("JSON");
+                eprintln!("{file} {} {} {samples}", all.kind.code, all.total);
+            }
+        }
+    }
+
+    /// Whether exactly that was found, and anything could be read.
+    pub(crate) fn hold(&self, expected: &[(&str, &str, u64)]) {
+        assert!(self.n_read > 0, "none of them can be read");
+        let counts = self.counts.iter();
+        let found: Vec<_> =
+            counts.map(|((set, code), total)| (set.as_str(), *code, *total)).collect();
+        assert_eq!(found, expected);
+    }
+}
