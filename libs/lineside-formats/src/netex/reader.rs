@@ -7,7 +7,7 @@ use std::{
     ops::Range,
 };
 
-use super::{Limits, record::Publication};
+use super::{Limits, record::Publication, values::Unread};
 use crate::{
     Error, ErrorKind, Problem, Problems,
     gtfs::{Files, Text},
@@ -88,8 +88,7 @@ pub(super) fn decode(
                 record_bytes,
                 within: Within::Other,
                 of: Tag::default(),
-                n_unread: 0,
-                n_too_long: 0,
+                unread: Unread::default(),
             };
             let is_netex = reader.document();
             record_bytes = reader.record_bytes;
@@ -193,10 +192,7 @@ pub(super) struct Reader<'x, 'o> {
     within: Within,
     /// The object that is being read.
     pub(super) of: Tag<'x>,
-    /// Values so far that could not be read.
-    pub(super) n_unread: u64,
-    /// Those of them that are only too long.
-    pub(super) n_too_long: u64,
+    pub(super) unread: Unread,
 }
 
 /// What the element that was opened last stands in.

@@ -16,6 +16,14 @@ use crate::{
 /// Seconds of a day.
 pub(super) const DAY_SECONDS: i32 = 24 * 3_600;
 
+/// Values so far that could not be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unread {
+    n: u64,
+    /// Those of them that are only too long.
+    n_too_long: u64,
+}
+
 impl Reader<'_, '_> {
     pub(super) fn flag(&mut self) -> Result<Option<bool>, Error> {
         let detail = "is neither true nor false and is left out";
@@ -99,14 +107,14 @@ impl Reader<'_, '_> {
     /// Tells of an element that has no value, whatever is said of what it is in.
     #[cold]
     fn cannot_read(&mut self, name: &str, code: &'static str, detail: &str, value: &str) {
-        self.n_unread += 1;
+        self.unread.n += 1;
         self.complain(name, code, detail, value);
     }
 
     /// The same of a text of any kind.
     #[cold]
     pub(super) fn is_too_long(&mut self, name: &str, text: &str) {
-        self.n_too_long += 1;
+        self.unread.n_too_long += 1;
         self.cannot_read(name, "text_too_long", "is longer than is taken and is left out", text);
     }
 
@@ -125,22 +133,26 @@ impl Reader<'_, '_> {
 
     /// Values so far that could not be read.
     pub(super) fn n_unread(&self) -> u64 {
-        self.n_unread
+        self.unread.n
     }
 
     /// Those of them that are only too long.
     pub(super) fn n_too_long(&self) -> u64 {
-        self.n_too_long
+        self.unread.n_too_long
     }
 
     /// Keeps in mind that what a record says of days cannot be read, if there were more such values since `n`.
     pub(super) fn keep_unread(&mut self, record: Text, n: u64) -> Result<(), Error> {
-        if self.n_unread > n { self.keep(record, |out| &mut out.unread) } else { Ok(()) }
+        if self.n_unread() > n { self.keep(record, |out| &mut out.unread) } else { Ok(()) }
     }
 
     /// Keeps in mind that texts of a record are left out, if there were more such texts since `n`.
     pub(super) fn keep_too_long(&mut self, record: Text, n: u64) -> Result<(), Error> {
-        if self.n_too_long > n { self.keep(record, |out| &mut out.with_long_texts) } else { Ok(()) }
+        if self.n_too_long() > n {
+            self.keep(record, |out| &mut out.with_long_texts)
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
