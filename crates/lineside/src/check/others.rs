@@ -169,6 +169,10 @@ impl Tables for Nowhere<'_> {
     }
 
     fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+        self.go_on()
+    }
+
+    fn go_on(&mut self) -> Result<(), Error> {
         if self.0.is_stopped() { Err(Error::io(stopped())) } else { Ok(()) }
     }
 }

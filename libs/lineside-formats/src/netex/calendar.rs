@@ -80,7 +80,10 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
-        self.keep_unread(assignment.day_type, n_unread)?;
+        // What only takes days away leaves as many without it.
+        if !assignment.excludes {
+            self.keep_unread(assignment.day_type, n_unread)?;
+        }
         self.out.day_assignments.push(assignment);
         Ok(())
     }
@@ -147,12 +150,9 @@ impl Reader<'_, '_> {
     pub(super) fn lone_condition(&mut self) -> Result<(), Error> {
         let n_unread = self.n_unread();
         self.condition()?;
-        if self.is_of_frame() && self.n_unread() > n_unread {
-            self.out.unread_validity.insert(self.file);
-        }
         let known = self.out.conditions.last().filter(|_| self.is_of_frame());
-        if let Some(&Condition { from: Some(from), to: Some(to), .. }) = known {
-            self.widen_validity(from, to);
+        if let Some(&Condition { from, to, .. }) = known {
+            self.frame_holds(from, to, n_unread);
         }
         Ok(())
     }

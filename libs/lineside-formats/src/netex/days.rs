@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use jiff::civil::{Date, date};
+use xxhash_rust::xxh3::Xxh3;
 
 /// A day, counted from 1970-01-01.
 pub(super) type Day = i32;
@@ -105,6 +106,19 @@ impl Days {
         (self.first_word..).zip(&self.words).flat_map(|(number, &word)| {
             (0..WORD).filter(move |bit| word & (1 << bit) != 0).map(move |bit| number * WORD + bit)
         })
+    }
+
+    /// A hash that sets of the same days have in common, whatever room was made for them.
+    pub(super) fn hash(&self) -> u128 {
+        let is_some = |word: &u64| *word != 0;
+        let Some(first) = self.words.iter().position(is_some) else { return 0 };
+        let last = self.words.iter().rposition(is_some).unwrap_or(first);
+        let mut hasher = Xxh3::new();
+        hasher.update(&(self.first_word + first as i32).to_le_bytes());
+        for word in &self.words[first..=last] {
+            hasher.update(&word.to_le_bytes());
+        }
+        hasher.digest128()
     }
 
     /// How much memory it takes, in bytes.

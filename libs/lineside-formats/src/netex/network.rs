@@ -14,7 +14,6 @@ use crate::{Error, gtfs::Text};
 impl Reader<'_, '_> {
     pub(super) fn organisation(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Organisation>())?;
-        let n_too_long = self.n_too_long();
         let mut organisation = Organisation { id: self.id(), ..Organisation::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -33,7 +32,6 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
-        self.keep_too_long(organisation.id, n_too_long)?;
         self.out.organisations.push(organisation);
         Ok(())
     }
@@ -67,7 +65,6 @@ impl Reader<'_, '_> {
 
     pub(super) fn line(&mut self, element: &str) -> Result<(), Error> {
         self.count_bytes(size_of::<Line>())?;
-        let n_too_long = self.n_too_long();
         let mut line = Line { id: self.id(), file: self.file, ..Line::default() };
         if element == "FlexibleLine" {
             let why = "that it must be ordered is not translated";
@@ -109,7 +106,6 @@ impl Reader<'_, '_> {
             };
             *place = self.text_kept()?;
         }
-        self.keep_too_long(line.id, n_too_long)?;
         self.out.lines.push(line);
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::{
     ops::Range,
 };
 
-use super::{Limits, record::Publication, values::Unread};
+use super::{Limits, record::Publication};
 use crate::{
     Error, ErrorKind, Problem, Problems,
     gtfs::{Files, Text},
@@ -88,7 +88,7 @@ pub(super) fn decode(
                 record_bytes,
                 within: Within::Other,
                 of: Tag::default(),
-                unread: Unread::default(),
+                n_unread: 0,
             };
             let is_netex = reader.document();
             record_bytes = reader.record_bytes;
@@ -192,7 +192,8 @@ pub(super) struct Reader<'x, 'o> {
     within: Within,
     /// The object that is being read.
     pub(super) of: Tag<'x>,
-    pub(super) unread: Unread,
+    /// Values so far that could not be read.
+    pub(super) n_unread: u64,
 }
 
 /// What the element that was opened last stands in.
@@ -383,7 +384,8 @@ impl<'x> Reader<'x, '_> {
         let name = self.xml.tag().name();
         let text = self.xml.text_or_inner()?;
         if text.len() > self.limits.text_bytes {
-            self.is_too_long(name, &text);
+            let detail = "is longer than is taken and is left out";
+            self.cannot_read(name, "text_too_long", detail, &text);
             return Ok((name, Cow::Borrowed("")));
         }
         Ok(match text {

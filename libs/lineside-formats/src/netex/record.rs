@@ -68,8 +68,6 @@ pub struct Publication {
     pub(super) unread: HashSet<Text>,
     /// Files with a frame of which that is so of the days for which it holds.
     pub(super) unread_validity: HashSet<u32>,
-    /// Organisations, lines and places with a text that is left out because it is too long.
-    pub(super) with_long_texts: HashSet<Text>,
     /// Whether a frame names a time zone that is none.
     pub(super) has_unread_timezone: bool,
     /// What was passed over on the way and is of use to riders.
@@ -139,7 +137,6 @@ impl Publication {
             references: Vec::new(),
             unread: HashSet::new(),
             unread_validity: HashSet::new(),
-            with_long_texts: HashSet::new(),
             has_unread_timezone: false,
             untranslated: Losses::new(),
             bytes_left: 0,
@@ -388,11 +385,16 @@ impl Condition {
     /// Whether its days depend on how long the frames hold, which is where an end is not said; `is_alone` where a journey
     /// has no day types beside it.
     pub(super) fn needs_frames(&self, is_alone: bool) -> bool {
-        let (from, to, has_bits) = (self.from, self.to, self.bits != Text::EMPTY);
-        let says_days = from.is_some() || to.is_some() || has_bits || !self.day_types.is_empty();
-        let is_open = from.is_none() || to.is_none();
-        let is_alone = is_alone && !self.excludes && is_open && says_days;
-        self.operating_days.is_empty() && (is_alone || has_bits && from.is_none())
+        let (from, to) = (self.from, self.to);
+        if self.excludes || !self.operating_days.is_empty() {
+            return false;
+        }
+        // Digits say on their own when they end.
+        if self.day_types.is_empty() && self.bits != Text::EMPTY {
+            return from.is_none();
+        }
+        let says_days = from.is_some() || to.is_some() || !self.day_types.is_empty();
+        is_alone && says_days && (from.is_none() || to.is_none())
     }
 }
 

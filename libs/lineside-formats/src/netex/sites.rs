@@ -9,7 +9,6 @@ use crate::{Error, gtfs::Text};
 impl Reader<'_, '_> {
     pub(super) fn stop_place(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<Place>())?;
-        let n_too_long = self.n_too_long();
         let mut place = Place { id: self.id(), file: self.file, ..Place::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -31,7 +30,6 @@ impl Reader<'_, '_> {
                 name => self.place_field(name, &mut place)?,
             }
         }
-        self.keep_too_long(place.id, n_too_long)?;
         self.out.stop_places.push(place);
         Ok(())
     }
@@ -39,7 +37,6 @@ impl Reader<'_, '_> {
     /// Reads a `Quay`, which stands in the stop place `parent` or alone.
     pub(super) fn quay(&mut self, parent: Text) -> Result<(), Error> {
         self.count_bytes(size_of::<Place>())?;
-        let n_too_long = self.n_too_long();
         let mut quay = Place { id: self.id(), parent, file: self.file, ..Place::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -56,7 +53,6 @@ impl Reader<'_, '_> {
                 name => self.place_field(name, &mut quay)?,
             }
         }
-        self.keep_too_long(quay.id, n_too_long)?;
         self.out.quays.push(quay);
         Ok(())
     }
@@ -109,7 +105,6 @@ impl Reader<'_, '_> {
 
     pub(super) fn stop_point(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<StopPoint>())?;
-        let n_too_long = self.n_too_long();
         let mut point = StopPoint { id: self.id(), file: self.file, ..StopPoint::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
@@ -119,7 +114,6 @@ impl Reader<'_, '_> {
                 _ => self.xml.skip()?,
             }
         }
-        self.keep_too_long(point.id, n_too_long)?;
         self.out.stop_points.push(point);
         Ok(())
     }

@@ -1,11 +1,9 @@
 //! Texts to values: what is none is told by the id of its object, and kept in mind, so that nobody takes it for missing.
 
-use std::collections::HashSet;
-
 use super::{
     days::{self, Day},
     reader::Reader,
-    record::{NO_TIME, Publication},
+    record::NO_TIME,
 };
 use crate::{
     Error, Problem,
@@ -15,14 +13,6 @@ use crate::{
 
 /// Seconds of a day.
 pub(super) const DAY_SECONDS: i32 = 24 * 3_600;
-
-/// Values so far that could not be read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unread {
-    n: u64,
-    /// Those of them that are only too long.
-    n_too_long: u64,
-}
 
 impl Reader<'_, '_> {
     pub(super) fn flag(&mut self) -> Result<Option<bool>, Error> {
@@ -106,16 +96,15 @@ impl Reader<'_, '_> {
 
     /// Tells of an element that has no value, whatever is said of what it is in.
     #[cold]
-    fn cannot_read(&mut self, name: &str, code: &'static str, detail: &str, value: &str) {
-        self.unread.n += 1;
+    pub(super) fn cannot_read(
+        &mut self,
+        name: &str,
+        code: &'static str,
+        detail: &str,
+        value: &str,
+    ) {
+        self.n_unread += 1;
         self.complain(name, code, detail, value);
-    }
-
-    /// The same of a text of any kind.
-    #[cold]
-    pub(super) fn is_too_long(&mut self, name: &str, text: &str) {
-        self.unread.n_too_long += 1;
-        self.cannot_read(name, "text_too_long", "is longer than is taken and is left out", text);
     }
 
     /// Tells what is wrong with an element of the object that is being read.
@@ -133,35 +122,13 @@ impl Reader<'_, '_> {
 
     /// Values so far that could not be read.
     pub(super) fn n_unread(&self) -> u64 {
-        self.unread.n
-    }
-
-    /// Those of them that are only too long.
-    pub(super) fn n_too_long(&self) -> u64 {
-        self.unread.n_too_long
+        self.n_unread
     }
 
     /// Keeps in mind that what a record says of days cannot be read, if there were more such values since `n`.
     pub(super) fn keep_unread(&mut self, record: Text, n: u64) -> Result<(), Error> {
-        if self.n_unread() > n { self.keep(record, |out| &mut out.unread) } else { Ok(()) }
-    }
-
-    /// Keeps in mind that texts of a record are left out, if there were more such texts since `n`.
-    pub(super) fn keep_too_long(&mut self, record: Text, n: u64) -> Result<(), Error> {
-        if self.n_too_long() > n {
-            self.keep(record, |out| &mut out.with_long_texts)
-        } else {
-            Ok(())
-        }
-    }
-
-    #[cold]
-    fn keep(
-        &mut self,
-        record: Text,
-        set: impl FnOnce(&mut Publication) -> &mut HashSet<Text>,
-    ) -> Result<(), Error> {
-        if record != Text::EMPTY && set(self.out).insert(record) {
+        let is_new = self.n_unread > n && record != Text::EMPTY;
+        if is_new && self.out.unread.insert(record) {
             self.count_bytes(2 * size_of::<Text>())?;
         }
         Ok(())

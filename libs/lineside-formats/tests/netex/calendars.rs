@@ -1,5 +1,11 @@
 //! The ways in which NeTEx says on which days something runs.
 
+use lineside_formats::{
+    Error, ErrorKind, Problems,
+    gtfs::Tables,
+    netex::{Limits, Source, decode, write_gtfs},
+};
+
 use super::{
     NETWORK, STOPS, days, plain_times, publication, read, read_sound, sentences, timetable_frame,
     zip_of,
@@ -352,4 +358,52 @@ fn the_validity_of_one_file_is_not_that_of_others() {
     let timetable = read_sound(zip).timetable;
     assert_eq!(days(&timetable, "Ja"), ["2024-05-01", "2024-05-08"]);
     assert_eq!(days(&timetable, "Jb"), ["2024-05-15", "2024-05-22"]);
+}
+
+/// Tables of which nobody wants a row by the time that trips are chosen.
+#[derive(Default)]
+struct Unwanted {
+    begun: Vec<&'static str>,
+    asked: usize,
+}
+
+impl Tables for Unwanted {
+    fn begin(&mut self, table: &'static str, _: &[&str]) -> Result<(), Error> {
+        self.begun.push(table);
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<(), Error> {
+        self.asked += 1;
+        if self.asked < 3 { Ok(()) } else { Err(Error::new(ErrorKind::Decode, "it is enough")) }
+    }
+}
+
+#[test]
+fn journeys_without_days_end_when_nobody_waits_any_more() {
+    let journey = |n: u32| {
+        format!(
+            "<ServiceJourney id='J{n}'><JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+            plain_times()
+        )
+    };
+    let journeys: String = (0..9).map(journey).collect();
+    let text = publication(&format!("{STOPS}{NETWORK}{}", timetable_frame(&journeys)));
+    let limits = Limits::default();
+    let mut files = Source::new(text.as_bytes(), &limits.files).unwrap();
+    let (publication, mut problems) = decode(&mut files, &limits).unwrap();
+    let mut tables = Unwanted::default();
+    let ended = write_gtfs(&publication, &mut tables, &mut problems);
+    assert!(ended.unwrap_err().to_string().contains("it is enough"));
+    assert_eq!(tables.asked, 3, "once for each journey");
+    assert!(!tables.begun.contains(&"trips.txt"), "{:?}", tables.begun);
+    // One after the other they take no more than each takes.
+    let told = |problems: &Problems| {
+        problems.kept().iter().filter(|it| it.code == "journey_without_days").count()
+    };
+    assert_eq!(told(&problems), 2);
 }

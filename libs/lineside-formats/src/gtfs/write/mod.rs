@@ -34,6 +34,15 @@ pub trait Tables {
     /// If it cannot be written.
     fn row(&mut self, cells: &[&str]) -> Result<(), Error>;
 
+    /// Whether rows are still wanted: asked where much is worked out before the next one.
+    ///
+    /// # Errors
+    ///
+    /// If they are not.
+    fn go_on(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Writes a row of `stop_times.txt`, which was begun last, with [`StopTimeRow::COLUMNS`].
     ///
     /// # Errors

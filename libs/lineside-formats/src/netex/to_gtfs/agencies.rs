@@ -80,7 +80,7 @@ impl Writer<'_, '_> {
                 let Organisation { name, short_name, url, phone, email, .. } = *organisation;
                 let name = self.text(first_given(&[name, short_name, id]));
                 let url = absolute(self.text(url));
-                if url.is_empty() && !self.has_long_text(id) {
+                if url.is_empty() {
                     let detail = "the organisation has no Url, which GTFS asks for";
                     self.complain(line.file, "missing_url", detail, id);
                 }

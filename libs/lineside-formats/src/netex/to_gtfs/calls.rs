@@ -54,7 +54,7 @@ pub(super) struct Pace {
     waits: HashMap<Text, i32>,
 }
 
-/// Those of all demand types. Where a link or a point stands twice, the first counts.
+/// Those of all demand types. Where a link or a point stands twice, the first counts that can be read.
 pub(super) fn paces(publication: &Publication) -> Vec<Pace> {
     let links = by_id(&publication.timing_links, |link| link.id);
     let listed = |range: &Range<u32>| {
@@ -216,10 +216,15 @@ fn run(
     points: &[PatternPoint],
     calls: &mut Vec<Call>,
 ) -> Result<(), Fault> {
+    // What is not there is told, whatever else cannot be read.
+    let mut is_unread = false;
     let mut now = match (journey.departure, journey.headways.first()) {
         (NO_TIME, Some(&(first, ..))) => first,
-        (NO_TIME, None) if journey.has_unread_start => return Err(Fault::UnreadTimes),
-        (NO_TIME, None) => return Err(Fault::NoTimes),
+        (NO_TIME, None) if !journey.has_unread_start => return Err(Fault::NoTimes),
+        (NO_TIME, None) => {
+            is_unread = true;
+            0
+        }
         (departure, _) => departure,
     };
     for (at, point) in points.iter().enumerate() {
@@ -243,12 +248,11 @@ fn run(
                 Text::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
                 named => pace.links.get(&named),
             };
-            now = match takes {
-                Some(&NO_TIME) => return Err(Fault::UnreadTimes),
-                Some(seconds) => now.saturating_add(*seconds),
-                None => return Err(Fault::NoTimes),
-            };
+            match *takes.ok_or(Fault::NoTimes)? {
+                NO_TIME => is_unread = true,
+                seconds => now = now.saturating_add(seconds),
+            }
         }
     }
-    Ok(())
+    if is_unread { Err(Fault::UnreadTimes) } else { Ok(()) }
 }

@@ -11,6 +11,7 @@ mod routes;
 mod services;
 mod stops;
 mod trips;
+mod unread;
 
 use std::collections::{HashMap, HashSet};
 
@@ -148,11 +149,6 @@ impl<'p> Writer<'p, '_> {
 
     /// Tells what is wrong about a record.
     #[cold]
-    /// Whether a text of a record is left out because it is too long, which is told: nothing is said to be missing there.
-    fn has_long_text(&self, id: Text) -> bool {
-        self.publication.with_long_texts.contains(&id)
-    }
-
     fn complain(&mut self, file: u32, code: &'static str, detail: &str, of: Text) {
         let (file, of) = (self.publication.file(file), self.text(of));
         self.problems.push_with(file, code, || Problem::new(file, code, detail).in_record(of));

@@ -33,11 +33,8 @@ impl<'p> Writer<'p, '_> {
             }
             let mode = first_given(&[line.mode, modes.get(&line.id).copied().unwrap_or_default()]);
             let kind = route_type(self.text(mode), self.text(line.submode)).unwrap_or_else(|| {
-                // One that is left out is told already.
-                if mode != Text::EMPTY || !self.has_long_text(line.id) {
-                    let detail = "has no mode that GTFS knows and is taken for a bus";
-                    self.complain(line.file, "unknown_transport_mode", detail, line.id);
-                }
+                let detail = "has no mode that GTFS knows and is taken for a bus";
+                self.complain(line.file, "unknown_transport_mode", detail, line.id);
                 MODE_UNKNOWN
             });
             let agency = agencies.get(&line.id).copied().unwrap_or_default();

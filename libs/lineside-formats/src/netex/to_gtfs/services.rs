@@ -7,7 +7,7 @@ use std::{
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Writer, by_id};
+use super::{Writer, by_id, unread::Unread};
 use crate::{
     Error, ErrorKind,
     gtfs::Text,
@@ -29,8 +29,7 @@ pub(super) struct Services<'p> {
     assignments: HashMap<Text, Vec<u32>>,
     /// The days of dated journeys, and whether they run, by journey.
     dated: HashMap<Text, Vec<(Day, bool)>>,
-    /// Journeys with a dated one whose day cannot be read.
-    unread_dated: HashSet<Text>,
+    unread: Unread,
     /// The days of day types, of conditions (none for those that say nothing), and of what journeys name together.
     of_types: HashMap<Text, Rc<Days>>,
     of_conditions: HashMap<(Text, Ends), Option<Rc<Days>>>,
@@ -68,11 +67,7 @@ impl<'p> Services<'p> {
             assignments.entry(assignment.day_type).or_default().push(number);
         }
         let mut dated: HashMap<Text, Vec<(Day, bool)>> = HashMap::new();
-        let mut unread_dated = HashSet::new();
         for journey in &publication.dated_journeys {
-            if publication.unread.contains(&journey.day) {
-                unread_dated.insert(journey.journey);
-            }
             let day = super::find(&publication.operating_days, &operating_days, journey.day);
             if let Some(date) = day.and_then(|day| day.date) {
                 dated.entry(journey.journey).or_default().push((date, !journey.is_cancelled));
@@ -86,7 +81,7 @@ impl<'p> Services<'p> {
             conditions: by_id(&publication.conditions, |it| it.id),
             assignments,
             dated,
-            unread_dated,
+            unread: Unread::of(publication),
             of_types: HashMap::new(),
             of_conditions: HashMap::new(),
             of_names: HashMap::new(),
@@ -103,64 +98,7 @@ impl<'p> Services<'p> {
 
     /// Whether anything cannot be read of what says on which days a journey runs.
     pub(super) fn has_unread_day(&self, journey: &Journey) -> bool {
-        let publication = self.publication;
-        let is_unread = |id: &Text| publication.unread.contains(id);
-        let of_types = |types: &[Text]| types.iter().any(|&id| self.is_unread_type(id));
-        let of_condition = |id: &Text| {
-            let condition = super::find(&publication.conditions, &self.conditions, *id);
-            is_unread(id)
-                || condition.is_some_and(|condition| {
-                    let is_alone = journey.day_types.is_empty();
-                    condition.needs_frames(is_alone) && self.has_unread_frames()
-                        || of_types(publication.list(&condition.day_types))
-                        || publication.list(&condition.operating_days).iter().any(is_unread)
-                })
-        };
-        self.unread_dated.contains(&journey.id)
-            || of_types(publication.list(&journey.day_types))
-            || publication.list(&journey.conditions).iter().any(of_condition)
-    }
-
-    /// The same of a day type.
-    fn is_unread_type(&self, id: Text) -> bool {
-        let publication = self.publication;
-        let is_unread = |id: Text| publication.unread.contains(&id);
-        let numbers = self.assignments.get(&id).map_or(&[][..], Vec::as_slice);
-        let mut assignments =
-            numbers.iter().filter_map(|&at| publication.day_assignments.get(at as usize));
-        is_unread(id)
-            || self.is_as_long_as_frames(id) && self.has_unread_frames_of(id)
-            || assignments.any(|it| {
-                let period = super::find(&publication.periods, &self.periods, it.period);
-                is_unread(it.period)
-                    || is_unread(it.operating_day)
-                    || period.is_some_and(|it| {
-                        is_unread(it.from_day)
-                            || is_unread(it.to_day)
-                            || it.lacks_an_end() && self.has_unread_frames()
-                    })
-            })
-    }
-
-    /// Whether a day type holds on its weekdays for as long as the frames do: it is assigned to nothing, or only not to some days.
-    fn is_as_long_as_frames(&self, day_type: Text) -> bool {
-        let numbers = self.assignments.get(&day_type).map_or(&[][..], Vec::as_slice);
-        let is_excluded = |&at: &u32| self.publication.day_assignments[at as usize].excludes;
-        numbers.iter().all(is_excluded) && self.weekdays_of(day_type).is_some_and(|it| it != 0)
-    }
-
-    /// Whether it cannot be read how long a frame holds.
-    fn has_unread_frames(&self) -> bool {
-        !self.publication.unread_validity.is_empty()
-    }
-
-    /// The same of the frames that a day type holds as long as.
-    fn has_unread_frames_of(&self, day_type: Text) -> bool {
-        let day_type = super::find(&self.publication.day_types, &self.day_types, day_type);
-        let file = day_type.map(|it| it.file);
-        let is_said = file.is_some_and(|it| self.publication.validity_of_file.contains_key(&it));
-        let is_unread = file.is_some_and(|it| self.publication.unread_validity.contains(&it));
-        is_unread || !is_said && self.has_unread_frames()
+        self.unread.has_days_of(self.publication, &self.conditions, journey)
     }
 
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated
@@ -211,10 +149,10 @@ impl<'p> Services<'p> {
         if days.is_empty() {
             return None;
         }
-        let bytes: Vec<u8> = days.iter().flat_map(Day::to_le_bytes).collect();
-        let hash = xxh3_128(&bytes);
         let (publication, rows, bytes) = (self.publication, &mut self.rows, &mut self.bytes);
-        Some(*self.by_days.entry(hash).or_insert_with(|| {
+        Some(*self.by_days.entry(days.hash()).or_insert_with(|| {
+            let each: Vec<u8> = days.iter().flat_map(Day::to_le_bytes).collect();
+            let hash = xxh3_128(&each);
             let id = format!("{}~{:08x}", publication.text(named), hash as u32);
             *bytes += id.len() + days.bytes();
             rows.push(Service { id, days: days.clone() });

@@ -92,7 +92,7 @@ impl Writer<'_, '_> {
 
     /// Tells of a stop that nothing gives a name.
     fn miss_name(&mut self, file: u32, name: Text, id: Text) {
-        if name == Text::EMPTY && !self.has_long_text(id) {
+        if name == Text::EMPTY {
             let detail = "has no name, nor has what is there; its id stands for it";
             self.complain(file, "missing_name", detail, id);
         }

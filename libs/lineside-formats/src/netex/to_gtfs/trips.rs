@@ -38,6 +38,7 @@ impl Writer<'_, '_> {
         let publication = self.publication;
         let (mut chosen, mut calls, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
         for (number, journey) in (0..).zip(&publication.journeys) {
+            self.tables.go_on()?;
             let id = self.text(journey.id);
             if journey.is_cancelled {
                 self.losses.push("ServiceJourney", "is planned not to run", Some(id));
