@@ -27,10 +27,10 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
                 @if presence.cut_short > 0 {
                     ", " (words::number(presence.cut_short)) " of them not to the end, as the time did not suffice"
                 }
-                @if presence.again > 0 {
-                    ", and " (words::count(presence.again, "time", "times")) " again for its age"
-                }
                 "."
+                @if presence.again > 0 {
+                    " What stayed the same was asked again how old it is, " (words::count(presence.again, "time", "times")) "."
+                }
                 @if about.named_trips > 0 {
                     " Of the " (words::number(about.named_trips)) " trips that the last one names, the schedule has "
                     (words::number(about.matched_trips)) "."

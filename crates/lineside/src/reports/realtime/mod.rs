@@ -48,6 +48,8 @@ pub(crate) use self::telling::tell;
 
 /// Findings of one kind that are kept.
 const SAMPLES: usize = 20;
+/// After how many seconds it is taken down anew that a feed tells of trips whose messages are not looked at.
+const TOLD_ANEW_S: i64 = 3_600;
 /// Bytes of a message that is held, decoded, until the next one comes; decoded it takes about ten times as much. A larger
 /// one is judged without the one before it, and others without it.
 const HELD_BYTES_MAX: usize = 16 << 20;
@@ -249,8 +251,9 @@ impl Messages {
                 return;
             }
             Err(refusal) => {
-                let tells = message_of(&message.body).is_some_and(|it| tells_of_trips(&it));
-                return place.refuse(refusal, message.at, Some(message.received).filter(|_| tells));
+                let asked = message.received;
+                let tells = || message_of(&message.body).is_some_and(|it| tells_of_trips(&it));
+                return place.refuse(refusal, message.at, asked, tells);
             }
         };
         // What waited is older.
@@ -402,7 +405,8 @@ impl Place {
             look.history.note_trips(received);
         }
         if tells_of_trips(message) {
-            look.told_at = look.told_at.max(received);
+            // Not the later of the two: the clock may have been set back.
+            look.told_at = received;
         }
         // Not until this one is held.
         look.judged = None;
@@ -410,12 +414,19 @@ impl Place {
         Taken { is_cut_short, trips }
     }
 
-    /// Remembers why messages are not looked at, and when one was received that tells of trips.
-    fn refuse(&self, refusal: Arc<str>, at: UnixMillis, told_at: Option<i64>) {
+    /// Remembers why messages are not looked at, and about when one was received that tells of trips.
+    fn refuse(
+        &self,
+        refusal: Arc<str>,
+        at: UnixMillis,
+        received: i64,
+        tells_of_trips: impl FnOnce() -> bool,
+    ) {
         let mut look = self.look.lock();
-        if let Some(told_at) = told_at {
-            look.told_at = look.told_at.max(told_at);
-            look.is_new |= look.latest.is_some();
+        // That is known for days: no message need be decoded whole for it more often.
+        let is_known = (0..TOLD_ANEW_S).contains(&received.saturating_sub(look.told_at));
+        if !is_known && tells_of_trips() {
+            (look.told_at, look.is_new) = (received, true);
         }
         if look.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal)) {
             return;
@@ -466,13 +477,16 @@ mod tests {
     fn a_feed_whose_schedule_cannot_be_prepared_is_known_to_have_told_of_trips() {
         let place = Place::default();
         let mut told = Vec::new();
-        for told_at in [None, Some(1_000), Some(2_000), None] {
-            place.refuse("it is too large".into(), UnixMillis(7), told_at);
+        for (received, tells) in
+            [(9_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
+        {
+            place.refuse("it is too large".into(), UnixMillis(7), received, || tells);
             let mut look = place.look.lock();
             told.push((look.told_at, std::mem::take(&mut look.is_new)));
         }
         // What is known anew is kept, though the refusal is the same.
-        assert_eq!(told, [(0, true), (1_000, true), (2_000, true), (2_000, false)]);
+        let expected = [(0, true), (10_000, true), (10_000, false), (20_000, true), (15_000, true)];
+        assert_eq!(told, expected, "the last one came after the clock was set back");
     }
 
     #[test]

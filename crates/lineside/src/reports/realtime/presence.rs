@@ -129,7 +129,9 @@ impl Presence {
                     seen.from_start = before.from_start;
                 }
                 None => {
-                    self.codes.insert(code, before);
+                    // The last message is one of this process, if it has looked at any.
+                    let is_in_last = before.is_in_last && self.messages == earlier.messages;
+                    self.codes.insert(code, Seen { is_in_last, ..before });
                 }
             }
         }
@@ -244,6 +246,13 @@ mod tests {
         presence.go_on(serde_json::from_str(&text).unwrap(), true);
         let seen = &presence.codes["E003"];
         assert_eq!((presence.messages, seen.first, seen.last, seen.messages), (24, 100, 200, 4));
+        // What the last message of the earlier process had, that of this one may not have.
+        for messages in 0..2 {
+            let mut presence = Presence::default();
+            (0..messages).for_each(|at| _ = presence.add(&found(&[]), at, true));
+            presence.go_on(serde_json::from_str(&text).unwrap(), true);
+            assert_eq!(presence.codes["E003"].is_in_last, messages == 0);
+        }
         assert_eq!(news(&presence), ["E003"]);
     }
 

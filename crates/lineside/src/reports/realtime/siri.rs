@@ -158,9 +158,8 @@ impl Messages {
             Err(refusal) => {
                 let gathered = place.gathered.lock().take();
                 if let Some(gathered) = gathered {
-                    let tells = come_to(feed, &network).is_some_and(|(it, _)| tells_of_trips(&it));
-                    let told_at = Some(gathered.received).filter(|_| tells);
-                    place.refuse(refusal, gathered.at, told_at);
+                    let tells = || come_to(feed, &network).is_some_and(|it| tells_of_trips(&it.0));
+                    place.refuse(refusal, gathered.at, gathered.received, tells);
                 }
                 return;
             }

@@ -112,8 +112,12 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
                 if let Some(about) = about(&earlier) {
                     let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
                     look.presence.go_on(about.presence, is_same);
-                    look.history.note_trips(about.trips_named_at);
-                    look.told_at = look.told_at.max(about.told_at);
+                    if look.history.trips_named_at().is_none() && about.trips_named_at > 0 {
+                        look.history.note_trips(about.trips_named_at);
+                    }
+                    if look.told_at == 0 {
+                        look.told_at = about.told_at;
+                    }
                 }
                 app.reports().put(app.hub(), Arc::new(earlier));
             }
@@ -138,7 +142,7 @@ fn about(report: &Report) -> Option<About> {
 pub(super) fn has_told_of_trips(store: &Store, feed: &FeedId, now: i64) -> bool {
     let found = kept(store, feed, REALTIME, 1);
     let about = found.first().and_then(about);
-    about.is_some_and(|it| is_lately(it.told_at.max(it.trips_named_at), now))
+    about.is_some_and(|it| is_lately(it.told_at, now) || is_lately(it.trips_named_at, now))
 }
 
 /// Whether what was told then, if that is not 0, was told not long before `now`. What is later was told before the clock was set

@@ -40,7 +40,8 @@ impl History {
 
     /// Takes down that a message received at `at`, in seconds since 1970, has [named trips](super::Subject::names_trips).
     pub fn note_trips(&mut self, at: i64) {
-        self.trips_named_at = self.trips_named_at.max(Some(at));
+        // Not the later of the two: the clock may have been set back.
+        self.trips_named_at = Some(at);
     }
 
     /// When the last message that named trips was received, in seconds since 1970; none if there was none.

@@ -179,7 +179,7 @@ impl<'a> Subject<'a> {
             entity.trip_update.is_some()
                 || trip.is_some_and(|trip| self.timetable.trip_of(trip).is_some())
         };
-        let is_recent = |at: i64| self.now.saturating_sub(at) <= TRIPS_EXPECTED_FOR_S;
+        let is_recent = |at: i64| (0..=TRIPS_EXPECTED_FOR_S).contains(&self.now.saturating_sub(at));
         self.names_trips()
             || self.previous.is_some_and(|before| before.entity.iter().any(is_named))
             || self.history.and_then(History::trips_named_at).is_some_and(is_recent)
