@@ -37,7 +37,7 @@ pub enum Location {
 pub struct BadLocation(String);
 
 impl Location {
-    /// Reads `https://…`, `http://…`, `file://…`, `replay://DIR?speed=10`, or a path.
+    /// Reads `https://…`, `http://…`, `file://…`, `file:…`, `replay://DIR?speed=10`, or a path.
     ///
     /// A path is a [`Location::Folder`] if a folder stands there now, else a [`Location::File`].
     ///
@@ -51,7 +51,8 @@ impl Location {
             return parse_replay(rest);
         }
         match text.split_once("://") {
-            None => Ok(Location::of_path(Path::new(text))),
+            // `file:/path` is one as well.
+            None => Ok(Location::of_path(Path::new(text.strip_prefix("file:").unwrap_or(text)))),
             Some(("file", path)) => Ok(Location::of_path(Path::new(path))),
             Some(("http" | "https", _)) => match Url::parse(text) {
                 Ok(url) if url.has_host() => Ok(Location::Http(url)),
@@ -183,6 +184,9 @@ mod tests {
     fn addresses_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(Location::parse("https://a.example/x.pb"), Ok(Location::Http(_))));
+        for text in ["/a/feed.zip", "file:/a/feed.zip", "file:///a/feed.zip"] {
+            assert_eq!(Location::parse(text).unwrap(), Location::File("/a/feed.zip".into()));
+        }
         assert!(matches!(Location::parse("some/feed.zip"), Ok(Location::File(_))));
         assert!(matches!(Location::parse(dir.path().to_str().unwrap()), Ok(Location::Folder(_))));
         assert_eq!(

@@ -219,6 +219,11 @@ impl Checked {
         json!(self.unread)
     }
 
+    /// What a reader of the findings alone would not know, as lines for a terminal: what was ignored, and what was not looked at.
+    pub(crate) fn beside(&self) -> Option<String> {
+        text::beside(self)
+    }
+
     /// The report as lines for a terminal.
     pub(crate) fn text(&self, in_colors: bool) -> String {
         text::write(self, in_colors)

@@ -26,12 +26,7 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         input => harmless(input),
     };
     _ = writeln!(out, "{input} is {}{counts}", called(checked.format));
-    if !checked.unread.is_empty() {
-        _ = writeln!(out, "{UNREAD}");
-        for file in &checked.unread {
-            _ = writeln!(out, "  - {}", unread_words(file));
-        }
-    }
+    write_unread(&mut out, checked);
     for finding in &checked.findings {
         let name = paint(finding.severity, finding.severity.name());
         _ = writeln!(out, "\n{name} {} ({})", finding.code, times(finding.total));
@@ -57,6 +52,23 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         _ = writeln!(out, "{}", harmless(&fault_of(error)));
     }
     out
+}
+
+/// What was not looked at, and what of the findings was not to be told; nothing where all is told.
+pub(super) fn beside(checked: &Checked) -> Option<String> {
+    let mut out = String::new();
+    write_unread(&mut out, checked);
+    out.extend(ignored(checked));
+    (!out.is_empty()).then(|| out.trim_end().to_owned())
+}
+
+fn write_unread(out: &mut String, checked: &Checked) {
+    if !checked.unread.is_empty() {
+        _ = writeln!(out, "{UNREAD}");
+        for file in &checked.unread {
+            _ = writeln!(out, "  - {}", unread_words(file));
+        }
+    }
 }
 
 /// What there is of each kind, in words.
@@ -87,16 +99,19 @@ pub(crate) fn called(format: Format) -> String {
 /// How many findings there are of each severity, and what of them was not to be told.
 pub(super) fn sum_of(checked: &Checked) -> String {
     let sum = sum(&checked.findings);
+    let Some(ignored) = ignored(checked) else { return sum };
+    let sum = if checked.findings.is_empty() { "Nothing else was found.".to_owned() } else { sum };
+    format!("{sum} {ignored}")
+}
+
+/// What of the findings was not to be told, in a sentence.
+fn ignored(checked: &Checked) -> Option<String> {
     let codes = checked.ignored.iter().map(|(code, total)| format!("{code} ({})", times(*total)));
     let codes: Vec<String> = codes.collect();
-    if codes.is_empty() {
-        return sum;
-    }
     let n = codes.len();
     let ignored =
         if n == 1 { "1 code is ignored".to_owned() } else { format!("{n} codes are ignored") };
-    let sum = if checked.findings.is_empty() { "Nothing else was found.".to_owned() } else { sum };
-    format!("{sum} {ignored}: {}.", codes.join(", "))
+    (n > 0).then(|| format!("{ignored}: {}.", codes.join(", ")))
 }
 
 /// What is said of a rule of ours that broke off or met a limit.

@@ -2,10 +2,10 @@
 
 mod beside;
 mod settings;
+mod written;
 
-use std::fs;
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +13,7 @@ use self::settings::Settings;
 use super::system::{self, Other, System};
 use super::{Failure, input, input::Reach, print};
 use crate::check::{
-    Checked, Files, Further, Plan, Progress, SAMPLES_MAX, STDIN, UNREAD_FILE, check, harmless,
-    know, of_folder,
+    Checked, Files, Further, Plan, Progress, SAMPLES_MAX, STDIN, check, harmless, know, of_folder,
 };
 use crate::config::parse_size;
 use crate::convert::DISCOVERY;
@@ -22,6 +21,7 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
+use lineside_formats::gtfs::fields::find_file;
 use lineside_formats::sniff;
 use lineside_ingest::{Location, SiriIds};
 use lineside_sync::{Clock, RealClock};
@@ -133,7 +133,7 @@ pub(crate) struct Arguments {
     /// Codes that are not told, with commas between them
     #[arg(long, value_name = "CODE,…", value_delimiter = ',')]
     ignore: Vec<String>,
-    /// A file with these settings as TOML: fail_on, ignore, country, date. What the command line says counts more
+    /// A file with these settings as TOML: fail_on, ignore, country, date. What the command line says counts more; codes of both are ignored
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -156,9 +156,34 @@ fn country(text: &str) -> Result<[u8; 2], String> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let (checked, fail_on) = match looked(&arguments).await {
+        Ok(looked) => looked,
+        Err(failure) => {
+            if let (Failure::Unfinished(reason), Some(folder)) = (&failure, &arguments.output) {
+                written::leave_reason(folder, reason);
+            }
+            return Err(failure);
+        }
+    };
+    if let Some(folder) = &arguments.output {
+        written::write_all(&checked, folder)?;
+    }
+    match arguments.format {
+        Format::Text => print::tell(&checked.text(print::in_colors()).trim_end())?,
+        Format::Json => print::tell(&json_text(&checked.json())?)?,
+        Format::Html => print::tell(&checked.html())?,
+    }
+    // The reference's report has no place for it.
+    let beside = checked.beside().filter(|_| arguments.format == Format::Json);
+    beside.iter().for_each(|lines| print::note(lines));
+    ended(fail_on.is_met(checked.worst()), &checked.errors)
+}
+
+/// What came of the look that the command asks for, and from what on it is a failure.
+async fn looked(arguments: &Arguments) -> Result<(Checked, FailOn), Failure> {
     let reach = if arguments.public_only { Reach::Public } else { Reach::Anywhere };
     let settings = arguments.config.as_deref().map(Settings::read).transpose()?.unwrap_or_default();
-    beside::see_usage(&arguments)?;
+    beside::see_usage(arguments)?;
     let ignore = codes(&arguments.ignore);
     know(&ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
@@ -187,17 +212,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let (body, files) = given(&arguments.input, reach).await?;
     plan.files = files;
-    beside::put(&arguments, &body, &mut plan, reach).await?;
-    let checked = look(body, plan, clock).await?;
-    if let Some(folder) = &arguments.output {
-        write_all(&checked, folder)?;
-    }
-    match arguments.format {
-        Format::Text => print::say(&checked.text(print::in_colors()).trim_end()),
-        Format::Json => print::say(&json_text(&checked.json())?),
-        Format::Html => print::say(&checked.html()),
-    };
-    ended(fail_on.is_met(checked.worst()), &checked.errors)
+    beside::put(arguments, &body, &mut plan, reach).await?;
+    Ok((look(body, plan, clock).await?, fail_on))
 }
 
 /// The codes of a list; what is empty in it is none, as where a build's variable has nothing in it.
@@ -226,17 +242,22 @@ fn ended(is_failed: bool, errors: &[SystemError]) -> Result<(), Failure> {
 
 /// What is looked at, and the other files of its system if it is one of GBFS.
 async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
-    if let Ok(Location::Folder(folder)) = Location::parse(input) {
+    let folder = match Location::parse(input) {
+        Ok(Location::Folder(folder)) => Some(folder),
+        _ => None,
+    };
+    let names = folder.as_deref().map(system::names_in).unwrap_or_default();
+    // As in a zip, a schedule is one whatever lies beside its tables.
+    let has_table = names.iter().any(|name| find_file(name).is_some());
+    if let Some(folder) = folder.clone().filter(|_| !has_table) {
         let system = system::of_folder(folder).await?;
         if !system.files.is_empty() {
             return Ok((Bytes::new(), files_of(system)));
         }
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
-    if let Ok(Location::Folder(folder)) = Location::parse(input)
-        && !sniff(&body).is_some_and(lineside_formats::Format::is_schedule)
-    {
-        let words = of_folder(&system::names_in(&folder));
+    if folder.is_some() && !sniff(&body).is_some_and(lineside_formats::Format::is_schedule) {
+        let words = of_folder(&names);
         return Err(Failure::Unfinished(format!("{input}: {}", harmless(&words))));
     }
     let Some(mut system) = system::read(input, &body, reach).await? else {
@@ -298,25 +319,6 @@ async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked,
 
 fn json_text(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map_err(|error| Failure::Unfinished(error.to_string()))
-}
-
-fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
-    let cannot = |path: &Path, error: &std::io::Error| {
-        Failure::Unfinished(format!("{} cannot be written: {error}", path.display()))
-    };
-    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
-    let files = [
-        ("report.json", json_text(&checked.json())?),
-        ("report.html", checked.html()),
-        ("places.json", json_text(&checked.places())?),
-        (UNREAD_FILE, json_text(&checked.unread())?),
-        ("system_errors.json", json_text(&checked.system_errors())?),
-    ];
-    for (name, text) in files {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let plan = plan(&arguments)?;
     let mut note = |text: &str| print::note(&text);
     let report = lineside_load::run(&plan, &another_process, &mut note).map_err(failure)?;
-    print::say(&report);
+    print::tell(&report)?;
     if let Some(file) = &arguments.json {
         write(file, &report.json())?;
     }

@@ -3,10 +3,26 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
+use super::Failure;
+
 /// Writes a line for the person, or the program, that started us.
 pub(crate) fn say(line: &dyn Display) -> bool {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+}
+
+/// Writes what the command is asked for, where nothing less than all of it will do.
+///
+/// # Errors
+/// If it cannot be written, as where a disk is full. A reader that went away wanted no more of it.
+pub(crate) fn tell(line: &dyn Display) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Unfinished(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether what `say` writes may be colored: a terminal reads it, and nobody asked for plain text

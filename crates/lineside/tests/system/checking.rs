@@ -299,7 +299,7 @@ fn a_files_name_begins_no_line_of_a_builds_log() {
 }
 
 /// A system of two stations, one of which is in a region that is not there.
-fn system(folder: &Path) {
+pub(crate) fn system(folder: &Path) {
     let file = |name: &str, data: &str| {
         let text =
             format!(r#"{{"last_updated":1767250000,"ttl":60,"version":"2.3","data":{data}}}"#);

@@ -14,6 +14,7 @@ mod availability;
 mod boards;
 mod changing;
 mod checking;
+mod checking_in_builds;
 mod checking_words;
 mod commands;
 mod converters;

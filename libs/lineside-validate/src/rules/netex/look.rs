@@ -234,6 +234,10 @@ impl Visit for Look<'_> {
             self.brake.look();
         }
         self.seen = self.seen.wrapping_add(1);
+        // What is no publication the decoder tells, and passes over.
+        if self.depth == 0 && name != "PublicationDelivery" {
+            return Then::PassOver;
+        }
         self.depth += 1;
         if name == "validityConditions" && self.frames.last() == Some(&(self.depth - 1)) {
             self.conditions = Some(self.depth);

@@ -1,0 +1,101 @@
+//! `lineside check` in a build that nobody watches: what it leaves behind, and by what the build learns that it failed.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::checking::{DAY, FILES, run, system, zip};
+use crate::support::process::lineside;
+
+/// A report that is cut off, or not there, is no success.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_written_to_standard_output_ends_with_three() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    for format in ["text", "json", "html"] {
+        let mut command = lineside(&["check", "gtfs.zip", "--date", DAY, "--fail-on", "never"]);
+        command.args(["--format", format]).current_dir(folder.path());
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = command.stdout(full).output().unwrap();
+        let error = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(3), "{format}: {error}");
+        assert!(error.contains("standard output cannot be written"), "{format}: {error}");
+    }
+}
+
+/// The files of a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn where_there_is_no_report_the_folder_says_why_and_has_nothing_of_an_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("gtfs.zip"), zip()).unwrap();
+    let check = || run(folder.path(), &["check", "gtfs.zip", "--date", DAY, "--output", "report"]);
+    assert_eq!(check().0, Some(1));
+    fs::write(at("report/notes.txt"), "mine").unwrap();
+    assert_eq!(names(&at("report")).len(), 6);
+    for (body, told) in [(&b""[..], "there is nothing in it"), (b"PK\x03\x04", "cannot be read")] {
+        fs::write(at("gtfs.zip"), body).unwrap();
+        let (code, _, error) = check();
+        assert_eq!(code, Some(3), "{error}");
+        assert_eq!(names(&at("report")), ["notes.txt", "system_errors.json"]);
+        let said: Value =
+            serde_json::from_slice(&fs::read(at("report/system_errors.json")).unwrap()).unwrap();
+        let notice = &said["notices"][0];
+        assert_eq!((&notice["code"], &notice["totalNotices"]), (&"i_o_error".into(), &1.into()));
+        let message = notice["sampleNotices"][0]["message"].as_str().unwrap();
+        assert!(message.contains(told) && error.contains(message), "{message} {error}");
+    }
+}
+
+#[test]
+fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let check = |more: &[&str]| {
+        let arguments = ["check", "gtfs.zip", "--date", DAY, "--format", "json"];
+        run(folder.path(), &[&arguments, more].concat())
+    };
+    let (_, out, error) = check(&[]);
+    assert!(serde_json::from_str::<Value>(&out).is_ok() && error.is_empty(), "{error}");
+    let (_, out, error) = check(&["--ignore", "foreign_key_violation"]);
+    assert!(serde_json::from_str::<Value>(&out).is_ok());
+    assert_eq!(error, "1 code is ignored: foreign_key_violation (once).\n");
+}
+
+#[test]
+fn a_schedule_is_one_whatever_lies_beside_its_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in FILES {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    system(folder.path());
+    let (code, out, error) = run(folder.path(), &["check", ".", "--date", DAY]);
+    assert_eq!(code, Some(1), "{error}");
+    assert!(out.contains("is GTFS: 1 agency") && out.contains("foreign_key_violation"), "{out}");
+}
+
+#[test]
+fn a_file_that_is_no_publication_is_told_and_judged_by_no_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let netex = r#"<PublicationDelivery xmlns="http://www.netex.org.uk/netex" version="1.1">
+        <dataObjects/></PublicationDelivery>"#;
+    fs::write(folder.path().join("a.xml"), netex).unwrap();
+    let other = netex.replace("PublicationDelivery", "Notes");
+    let other = other.replace("<dataObjects/>", r#"<Line id="L" version="1"/>"#);
+    fs::write(folder.path().join("b.xml"), other).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", ".", "--date", DAY]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.contains("ERROR not_netex (once)"), "{out}");
+    assert_eq!(out.matches("b.xml").count(), 1, "{out}");
+}
