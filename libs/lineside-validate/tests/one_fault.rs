@@ -385,6 +385,31 @@ fn what_cannot_be_read_in_netex_excuses_nothing_else() {
             &[("2026-06-15", "June"), ("<isAvailable>true", "<isAvailable>false")],
             &["journey_without_days", "invalid_date Date"],
         ),
+        // A condition only narrows what there is.
+        (
+            &[
+                ("<Date>2026-06-15</Date>", ""),
+                (
+                    "<passingTimes>",
+                    "<validityConditions><AvailabilityCondition id=\"AX\" version=\"1\"><FromDate>soon</FromDate>\
+                  <ToDate>2026-06-01</ToDate></AvailabilityCondition></validityConditions><passingTimes>",
+                ),
+            ],
+            &["missing_element", "journey_without_days", "invalid_date FromDate"],
+        ),
+        // One that names days asks for no types.
+        (
+            &[
+                (days, ""),
+                ("<Date>2026-06-15</Date>", "<Date>June</Date>"),
+                (
+                    "<passingTimes>",
+                    "<validityConditions><AvailabilityCondition id=\"AX\" version=\"1\"><dayTypes><DayTypeRef ref=\"D1\"/></dayTypes>\
+                  <operatingDays><OperatingDayRef ref=\"NONE\"/></operatingDays></AvailabilityCondition></validityConditions><passingTimes>",
+                ),
+            ],
+            &["journey_without_days", "invalid_date Date"],
+        ),
         // Digits say on their own when they end.
         (
             &[

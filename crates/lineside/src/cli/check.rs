@@ -21,7 +21,7 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
-use lineside_formats::gtfs::fields::find_file;
+use lineside_formats::gtfs::fields::FILES;
 use lineside_formats::sniff;
 use lineside_ingest::{Location, SiriIds};
 use lineside_sync::{Clock, RealClock};
@@ -160,7 +160,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Ok(looked) => looked,
         Err(failure) => {
             if let (Failure::Unfinished(reason), Some(folder)) = (&failure, &arguments.output) {
-                written::leave_reason(folder, reason);
+                written::leave_reason(folder, &arguments.input, reason);
             }
             return Err(failure);
         }
@@ -246,20 +246,10 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
         Ok(Location::Folder(folder)) => Some(folder),
         _ => None,
     };
-    let names = folder.as_deref().map(system::names_in).unwrap_or_default();
-    // As in a zip, a schedule is one whatever lies beside its tables.
-    let has_table = names.iter().any(|name| find_file(name).is_some());
-    if let Some(folder) = folder.clone().filter(|_| !has_table) {
-        let system = system::of_folder(folder).await?;
-        if !system.files.is_empty() {
-            return Ok((Bytes::new(), files_of(system)));
-        }
+    if let Some(folder) = folder {
+        return in_folder(input, folder, reach).await;
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
-    if folder.is_some() && !sniff(&body).is_some_and(lineside_formats::Format::is_schedule) {
-        let words = of_folder(&names);
-        return Err(Failure::Unfinished(format!("{input}: {}", harmless(&words))));
-    }
     let Some(mut system) = system::read(input, &body, reach).await? else {
         let name = system::name_in(input).filter(|name| gbfs::is_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
@@ -267,6 +257,27 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
     };
     system.files.insert(0, (DISCOVERY.to_owned(), body.clone()));
     Ok((body, files_of(system)))
+}
+
+/// The same of a folder: the schedule in it, as in a zip whatever lies beside its tables, else the system.
+async fn in_folder(input: &str, folder: PathBuf, reach: Reach) -> Result<(Bytes, Files), Failure> {
+    let is_schedule = |body: &Bytes| sniff(body).is_some_and(lineside_formats::Format::is_schedule);
+    if FILES.iter().any(|file| folder.join(file.name).is_file()) {
+        let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
+        if is_schedule(&body) {
+            return Ok((body, Files::default()));
+        }
+    }
+    let system = system::of_folder(folder.clone()).await?;
+    if !system.files.is_empty() {
+        return Ok((Bytes::new(), files_of(system)));
+    }
+    let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
+    if is_schedule(&body) {
+        return Ok((body, Files::default()));
+    }
+    let words = of_folder(&system::names_in(&folder));
+    Err(Failure::Unfinished(format!("{input}: {}", harmless(&words))))
 }
 
 /// All files of a system, as they are looked at.

@@ -106,13 +106,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let plan = plan(&arguments)?;
     let mut note = |text: &str| print::note(&text);
     let report = lineside_load::run(&plan, &another_process, &mut note).map_err(failure)?;
-    print::tell(&report)?;
     if let Some(file) = &arguments.json {
         write(file, &report.json())?;
     }
     if let Some(file) = &arguments.graph {
         write(file, &report.graph())?;
     }
+    print::tell(&report)?;
     if report.has_losses() { Err(Failure::Losses) } else { Ok(()) }
 }
 

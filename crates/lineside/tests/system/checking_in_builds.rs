@@ -59,6 +59,43 @@ fn where_there_is_no_report_the_folder_says_why_and_has_nothing_of_an_earlier_on
 }
 
 #[test]
+fn what_somebody_else_wrote_stays_in_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("own")).unwrap();
+    let own = ["report.json", "report.html", "places.json", "unread.json"];
+    for name in own {
+        fs::write(at("own").join(name), "mine").unwrap();
+    }
+    // Not all files of a report are there: these are none of ours, also where our reason stands beside them.
+    for _ in 0..2 {
+        assert_eq!(run(folder.path(), &["check", "none.zip", "--output", "own"]).0, Some(3));
+    }
+    fs::write(at("own/system_errors.json"), "{\"notices\": []}").unwrap();
+    // All are, and one is what is looked at.
+    for input in ["own/places.json", "own"] {
+        assert_eq!(run(folder.path(), &["check", input, "--output", "own"]).0, Some(3), "{input}");
+    }
+    for name in own {
+        assert_eq!(fs::read_to_string(at("own").join(name)).unwrap(), "mine", "{name}");
+    }
+    assert_eq!(names(&at("own")).len(), 5);
+}
+
+#[test]
+fn a_report_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("gtfs.zip"), zip()).unwrap();
+    fs::create_dir_all(at("report/places.json.part")).unwrap();
+    let arguments = ["check", "gtfs.zip", "--date", DAY, "--output", "report"];
+    let (code, _, error) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("places.json cannot be written"), "{error}");
+    assert_eq!(names(&at("report")), ["places.json.part"]);
+}
+
+#[test]
 fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
@@ -83,6 +120,12 @@ fn a_schedule_is_one_whatever_lies_beside_its_tables() {
     let (code, out, error) = run(folder.path(), &["check", ".", "--date", DAY]);
     assert_eq!(code, Some(1), "{error}");
     assert!(out.contains("is GTFS: 1 agency") && out.contains("foreign_key_violation"), "{out}");
+    // A table alone is none.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("levels.txt"), "level_id,level_index\nL,0\n").unwrap();
+    system(folder.path());
+    let (_, out, error) = run(folder.path(), &["check", ".", "--date", DAY]);
+    assert!(out.contains("is GBFS"), "{out}{error}");
 }
 
 #[test]

@@ -197,6 +197,19 @@ mod tests {
     }
 
     #[test]
+    fn sets_of_the_same_days_have_one_hash_whatever_room_they_have() {
+        let (day, far) = (parse("2026-06-15").unwrap(), parse("2030-01-01").unwrap());
+        let alone = Days::of([day]);
+        let mut narrowed = Days::of([parse("2020-01-01").unwrap(), day, far]);
+        narrowed.retain(&Days::of([day]), true);
+        assert_eq!((alone.hash(), narrowed.len()), (narrowed.hash(), 1));
+        assert_ne!(alone.hash(), Days::of([day + 1]).hash());
+        assert_ne!(alone.hash(), Days::of([day + WORD]).hash(), "the same bit of another word");
+        narrowed.retain(&Days::default(), true);
+        assert_eq!(narrowed.hash(), Days::default().hash());
+    }
+
+    #[test]
     fn days_are_read_and_written() {
         for (text, written) in [
             ("2024-02-29", "20240229"),

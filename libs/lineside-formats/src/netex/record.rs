@@ -381,23 +381,6 @@ pub(super) struct Condition {
     pub(super) excludes: bool,
 }
 
-impl Condition {
-    /// Whether its days depend on how long the frames hold, which is where an end is not said; `is_alone` where a journey
-    /// has no day types beside it.
-    pub(super) fn needs_frames(&self, is_alone: bool) -> bool {
-        let (from, to) = (self.from, self.to);
-        if self.excludes || !self.operating_days.is_empty() {
-            return false;
-        }
-        // Digits say on their own when they end.
-        if self.day_types.is_empty() && self.bits != Text::EMPTY {
-            return from.is_none();
-        }
-        let says_days = from.is_some() || to.is_some() || !self.day_types.is_empty();
-        is_alone && says_days && (from.is_none() || to.is_none())
-    }
-}
-
 /// A `ServiceJourney`, or a template of such.
 #[derive(Debug)]
 pub(super) struct Journey {

@@ -15,16 +15,14 @@ const PAGE: &str = "report.html";
 const PLACES: &str = "places.json";
 /// What is no fault of the data.
 const ERRORS: &str = "system_errors.json";
+/// What the reference calls it in that file where an input cannot be read.
+const NOT_READ: &str = "i_o_error";
 
-/// Writes all that a report is.
+/// Writes all that a report is: all files of it, or none.
 ///
 /// # Errors
 /// If a file cannot be written.
 pub(super) fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
-    let cannot = |path: &Path, error: &io::Error| {
-        Failure::Unfinished(format!("{} cannot be written: {error}", path.display()))
-    };
-    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
     let files = [
         (REPORT, json_text(&checked.json())?),
         (PAGE, checked.html()),
@@ -32,36 +30,65 @@ pub(super) fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure>
         (UNREAD_FILE, json_text(&checked.unread())?),
         (ERRORS, json_text(&checked.system_errors())?),
     ];
-    for (name, text) in files {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
+    let cannot = |path: &Path, error: &io::Error| {
+        Failure::Unfinished(format!("{} cannot be written: {error}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    let part = |name: &str| folder.join(format!("{name}.part"));
+    let written = files.iter().try_for_each(|(name, text)| {
+        fs::write(part(name), text).map_err(|error| cannot(&folder.join(name), &error))
+    });
+    let moved = written.and_then(|()| {
+        files.iter().try_for_each(|(name, _)| {
+            let path = folder.join(name);
+            fs::rename(part(name), &path).map_err(|error| cannot(&path, &error))
+        })
+    });
+    if moved.is_err() {
+        // Those that were not begun are not there.
+        files.iter().for_each(|(name, _)| _ = fs::remove_file(part(name)));
     }
-    Ok(())
+    moved
 }
 
-/// Leaves the reason why there is no report, in the shape in which the reference says so, and nothing of an earlier one: whoever
-/// takes up the folder would take that for today's.
-pub(super) fn leave_reason(folder: &Path, reason: &str) {
-    for name in [REPORT, PAGE, PLACES, UNREAD_FILE] {
-        match fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let path = folder.join(name);
+/// Leaves the reason why there is no report on `input`, in the shape in which the reference says so, and nothing of an earlier one:
+/// whoever takes up the folder would take that for today's. A folder without all files of a report has none of ours, and one that the
+/// input lies in is left as it is.
+pub(super) fn leave_reason(folder: &Path, input: &str, reason: &str) {
+    let of_report = [REPORT, PAGE, PLACES, UNREAD_FILE, ERRORS].map(|name| folder.join(name));
+    let holds_input = Path::new(input).ancestors().any(|above| is_same(above, folder));
+    // That of an earlier failure stands beside no report of ours.
+    let is_whole = |text: String| !text.contains(NOT_READ);
+    let has_report = of_report.iter().all(|path| path.is_file())
+        && fs::read_to_string(folder.join(ERRORS)).is_ok_and(is_whole);
+    if !holds_input && has_report {
+        for path in &of_report {
+            if let Err(error) = fs::remove_file(path) {
                 print::complain(&format!("{} is of an earlier look: {error}", path.display()));
             }
-            _ => {}
         }
     }
+    let path = folder.join(ERRORS);
+    if holds_input && path.exists() {
+        return;
+    }
     let said = json!({ "notices": [{
-        "code": "i_o_error",
+        "code": NOT_READ,
         "severity": "ERROR",
         "totalNotices": 1,
         "sampleNotices": [{ "message": reason }],
     }] });
-    let text = format!("{said:#}");
-    if let Err(error) =
-        fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(ERRORS), text))
-    {
-        let path = folder.join(ERRORS);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{said:#}")));
+    if let Err(error) = written {
         print::complain(&format!("{} cannot be written: {error}", path.display()));
     }
+}
+
+/// Whether both are one folder, or one file. The empty path is the folder that one stands in.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let full = |path: &Path| match path.as_os_str().is_empty() {
+        true => Path::new(".").canonicalize().ok(),
+        false => path.canonicalize().ok(),
+    };
+    full(one).is_some_and(|one| full(other) == Some(one))
 }

@@ -139,10 +139,15 @@ impl Tables for Trips {
         Ok(())
     }
 
-    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
-        if self.stop.is_stopped() {
-            return Err(Error::new(ErrorKind::Io, "reading was stopped"));
+    fn go_on(&mut self) -> Result<(), Error> {
+        match self.stop.is_stopped() {
+            true => Err(Error::new(ErrorKind::Io, "reading was stopped")),
+            false => Ok(()),
         }
+    }
+
+    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        self.go_on()?;
         if let Some(id) = self.column.and_then(|column| cells.get(column)) {
             self.ids.add(id);
         }

@@ -111,6 +111,8 @@ struct Look {
     is_other: bool,
     /// When a message last told of a trip or a vehicle, in seconds since 1970 on the clock of the feed's data; 0 if none did.
     told_at: i64,
+    /// When that was asked last of one that was not looked at.
+    asked_at: i64,
     /// Of the message that is held, when its age was judged last.
     judged: Option<Judged>,
 }
@@ -422,10 +424,16 @@ impl Place {
         received: i64,
         tells_of_trips: impl FnOnce() -> bool,
     ) {
+        let is_due = {
+            let mut look = self.look.lock();
+            let is_due = !(0..TOLD_ANEW_S).contains(&received.saturating_sub(look.asked_at));
+            look.asked_at = if is_due { received } else { look.asked_at };
+            is_due
+        };
+        // That is known for days: no message need be decoded whole for it more often, and none while others wait for the look.
+        let tells = is_due && tells_of_trips();
         let mut look = self.look.lock();
-        // That is known for days: no message need be decoded whole for it more often.
-        let is_known = (0..TOLD_ANEW_S).contains(&received.saturating_sub(look.told_at));
-        if !is_known && tells_of_trips() {
+        if tells {
             (look.told_at, look.is_new) = (received, true);
         }
         if look.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal)) {
@@ -478,7 +486,7 @@ mod tests {
         let place = Place::default();
         let mut told = Vec::new();
         for (received, tells) in
-            [(9_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
+            [(5_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
         {
             place.refuse("it is too large".into(), UnixMillis(7), received, || tells);
             let mut look = place.look.lock();

@@ -65,6 +65,11 @@ impl<A: Tables, B: Tables> Tables for (A, B) {
         self.1.row(cells)
     }
 
+    fn go_on(&mut self) -> Result<(), Error> {
+        self.0.go_on()?;
+        self.1.go_on()
+    }
+
     fn stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
         self.0.stop_time(row)?;
         self.1.stop_time(row)

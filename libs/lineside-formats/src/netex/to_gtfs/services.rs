@@ -96,9 +96,11 @@ impl<'p> Services<'p> {
         self.day_types.contains_key(&day_type)
     }
 
-    /// Whether anything cannot be read of what says on which days a journey runs.
+    /// Whether anything cannot be read of what says on which days a journey runs, whose service was asked for.
     pub(super) fn has_unread_day(&self, journey: &Journey) -> bool {
-        self.unread.has_days_of(self.publication, &self.conditions, journey)
+        let types = self.publication.list(&journey.day_types).iter();
+        let mut days = types.filter_map(|id| self.of_types.get(id));
+        self.unread.has_days_of(self.publication, journey, days.any(|days| !days.is_empty()))
     }
 
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated

@@ -1,11 +1,11 @@
 //! Which journeys have days that cannot be read: nobody knows whether they run on any, and that is told already.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{by_id, find};
 use crate::{
     gtfs::Text,
-    netex::record::{DayAssignment, Journey, Publication},
+    netex::record::{Condition, DayAssignment, Journey, Publication},
 };
 
 /// What of that which says days cannot be read. What only takes days away is not asked: without it there would be no fewer.
@@ -13,6 +13,8 @@ use crate::{
 pub(super) struct Unread {
     types: HashSet<Text>,
     conditions: HashSet<Text>,
+    /// Conditions whose days are not known only where a journey has no day types beside them: they hold as long as the frames.
+    alone: HashSet<Text>,
     /// Journeys with a dated one whose day cannot be read.
     journeys: HashSet<Text>,
     /// Whether it cannot be read how long a frame holds.
@@ -67,33 +69,73 @@ impl Unread {
         let is_unread_type = |id: &Text| {
             if assigned.contains(id) { self.types.contains(id) } else { is_unread(id) }
         };
-        let conditions = publication.conditions.iter().filter(|it| {
-            let mut days = publication.list(&it.operating_days).iter();
-            let mut types = publication.list(&it.day_types).iter();
-            !it.excludes && (is_unread(&it.id) || days.any(is_unread) || types.any(is_unread_type))
-        });
-        self.conditions = conditions.map(|it| it.id).collect();
+        let (mut conditions, mut alone) = (HashSet::new(), HashSet::new());
+        for condition in publication.conditions.iter().filter(|it| !it.excludes) {
+            let days = publication.list(&condition.operating_days);
+            let types = publication.list(&condition.day_types);
+            // Days that are named stand before types, and both before digits.
+            let is_open_type = |id: &Text| !assigned.contains(id);
+            let needs = match (days, types) {
+                ([], []) => frames_for(condition),
+                ([], types) if types.iter().any(is_open_type) => frames_for_types(condition),
+                _ => Frames::Not,
+            };
+            let has_unread = match days {
+                [] => types.iter().any(is_unread_type),
+                days => days.iter().any(is_unread),
+            };
+            let is_always = needs == Frames::Always && self.has_frames;
+            if is_unread(&condition.id) || has_unread || is_always {
+                conditions.insert(condition.id);
+            }
+            if needs == Frames::Alone && self.has_frames {
+                alone.insert(condition.id);
+            }
+        }
+        (self.conditions, self.alone) = (conditions, alone);
     }
 
-    /// Whether anything cannot be read of what says on which days a journey runs. `conditions` are those of the publication by
-    /// their ids.
+    /// Whether anything cannot be read of what says on which days a journey runs; `has_types` where its day types come to days,
+    /// which conditions narrow.
     pub(super) fn has_days_of(
         &self,
         publication: &Publication,
-        conditions: &HashMap<Text, u32>,
         journey: &Journey,
+        has_types: bool,
     ) -> bool {
         let is_alone = journey.day_types.is_empty();
-        let needs_frames = |id: Text| {
-            let condition = find(&publication.conditions, conditions, id);
-            condition.is_some_and(|condition| condition.needs_frames(is_alone))
-        };
         let is_unread =
-            |id: &Text| self.conditions.contains(id) || self.has_frames && needs_frames(*id);
+            |id: &Text| self.conditions.contains(id) || is_alone && self.alone.contains(id);
+        let mut conditions = publication.list(&journey.conditions).iter();
         self.journeys.contains(&journey.id)
             || publication.list(&journey.day_types).iter().any(|id| self.types.contains(id))
-            || publication.list(&journey.conditions).iter().any(is_unread)
+            || (is_alone || has_types) && conditions.any(is_unread)
     }
+}
+
+/// Whether the days of a condition depend on how long the frames hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Frames {
+    Not,
+    /// Where no day types stand beside it.
+    Alone,
+    Always,
+}
+
+/// Of one that names neither days nor types. Digits say on their own when they end, and not when they begin.
+fn frames_for(condition: &Condition) -> Frames {
+    match (condition.from, condition.to) {
+        (None, _) if condition.bits != Text::EMPTY => Frames::Always,
+        _ if condition.bits != Text::EMPTY => Frames::Not,
+        (None, Some(_)) | (Some(_), None) => Frames::Alone,
+        // It says both ends, or nothing.
+        _ => Frames::Not,
+    }
+}
+
+/// Of one whose types hold on their weekdays for as long as it does.
+fn frames_for_types(condition: &Condition) -> Frames {
+    if condition.from.is_some() && condition.to.is_some() { Frames::Not } else { Frames::Alone }
 }
 
 /// Whether it cannot be read how long the frames hold of a file, or all frames where those of the file say nothing.
