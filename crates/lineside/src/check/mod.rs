@@ -42,7 +42,7 @@ pub(crate) use counted::Progress;
 pub(crate) use fields::{grouped, table};
 pub(crate) use html::{day, prose};
 pub(crate) use places::{Place, Point, outline_of};
-pub(crate) use reckoning::{memory_for, memory_until, too_much};
+pub(crate) use reckoning::{memory_for, memory_until, netex_limits, too_much};
 pub(crate) use reread::Reread;
 pub(crate) use text::{called, harmless};
 pub(crate) use unlike::of_folder;

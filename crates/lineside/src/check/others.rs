@@ -235,9 +235,7 @@ fn netex(
     (context, stop, allowed): (&Context, &Stop, u64),
     notices: &mut Notices,
 ) -> Result<Looked, Error> {
-    let mut limits = netex::Limits::default();
-    // Records are reckoned before; the sets of days that they come to, which may reach over any number of years, are not.
-    limits.record_bytes = limits.record_bytes.min(usize::try_from(allowed).unwrap_or(usize::MAX));
+    let limits = super::netex_limits(allowed);
     let mut files = netex::Source::new(body, &limits.files)?;
     let goes_on = || !stop.is_stopped();
     let mut files = Stoppable::new(&mut files, stop);

@@ -67,6 +67,14 @@ fn sources(bytes: &[u8]) -> Vec<ZipSource<'_>> {
     source.into_iter().chain(nested).collect()
 }
 
+/// The limits of reading a publication in so many bytes of memory. Its records are reckoned before; the sets of days that they come
+/// to, which may reach over any number of years, are counted as they are made.
+pub(crate) fn netex_limits(allowed: u64) -> netex::Limits {
+    let mut limits = netex::Limits::default();
+    limits.record_bytes = limits.record_bytes.min(usize::try_from(allowed).unwrap_or(usize::MAX));
+    limits
+}
+
 /// That it would take so much where only so much may be taken; nothing if it may. The second text says who allows that.
 pub(crate) fn too_much(needed: u64, allowed: u64, by: &str) -> Option<String> {
     let needs = size_text(needed.div_ceil(1 << 20).saturating_mul(1 << 20));

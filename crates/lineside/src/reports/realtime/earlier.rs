@@ -17,7 +17,7 @@ use lineside_validate::gtfs::{File, ZipSource};
 use lineside_validate::rules::gtfs_rt::TripIds;
 use lineside_validate::{Context, Stop};
 
-use crate::check::memory_until;
+use crate::check::{memory_until, netex_limits};
 
 /// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
 pub(super) const EARLIER_MAX: usize = 2;
@@ -83,7 +83,7 @@ impl Kept {
         if needed > memory {
             return Err(is_too_much());
         }
-        let trips = catch_unwind(AssertUnwindSafe(|| trips_of(bytes, stop)));
+        let trips = catch_unwind(AssertUnwindSafe(|| trips_of(bytes, memory, stop)));
         let trips = trips.map_err(|_| "our validator broke off over it".to_owned())?;
         let trips = match trips {
             Ok(Some(trips)) => trips,
@@ -101,17 +101,17 @@ fn stopped() -> String {
     "it took too long, or nobody waits".to_owned()
 }
 
-/// The trips of a schedule, in GTFS or as GTFS would have them; nothing if it was stopped.
-fn trips_of(bytes: Vec<u8>, stop: &Stop) -> Result<Option<TripIds>, Error> {
+/// The trips of a schedule, in GTFS or as GTFS would have them, in `memory` bytes; nothing if it was stopped.
+fn trips_of(bytes: Vec<u8>, memory: u64, stop: &Stop) -> Result<Option<TripIds>, Error> {
     if sniff_schedule(Cursor::new(&bytes)).map_err(Error::io)? == Some(Format::Netex) {
-        return trips_of_netex(&Bytes::from(bytes), stop).map(Some);
+        return trips_of_netex(&Bytes::from(bytes), memory, stop).map(Some);
     }
     let context = Context { today: Date::ZERO, country: None, threads: 1 };
     TripIds::read_until(&ZipSource::in_any_folder(&bytes, &Limits::default())?, &context, stop)
 }
 
-fn trips_of_netex(bytes: &Bytes, stop: &Stop) -> Result<TripIds, Error> {
-    let limits = netex::Limits::default();
+fn trips_of_netex(bytes: &Bytes, memory: u64, stop: &Stop) -> Result<TripIds, Error> {
+    let limits = netex_limits(memory);
     let mut files = netex::Source::new(bytes, &limits.files)?;
     let goes_on = || !stop.is_stopped();
     let mut read = netex::decode_readable(&mut files, &limits, &goes_on)?;
