@@ -156,18 +156,14 @@ fn country(text: &str) -> Result<[u8; 2], String> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (checked, fail_on) = match looked(&arguments).await {
-        Ok(looked) => looked,
-        Err(failure) => {
-            if let (Failure::Unfinished(reason), Some(folder)) = (&failure, &arguments.output) {
-                written::leave_reason(folder, &arguments.input, reason);
-            }
-            return Err(failure);
-        }
-    };
-    if let Some(folder) = &arguments.output {
-        written::write_all(&checked, folder)?;
+    let reported = looked(&arguments).await.and_then(|(checked, fail_on)| {
+        let written = arguments.output.as_ref().map(|folder| written::write_all(&checked, folder));
+        written.unwrap_or(Ok(())).map(|()| (checked, fail_on))
+    });
+    if let (Err(Failure::Unfinished(reason)), Some(folder)) = (&reported, &arguments.output) {
+        written::leave_reason(folder, &arguments.input, reason);
     }
+    let (checked, fail_on) = reported?;
     match arguments.format {
         Format::Text => print::tell(&checked.text(print::in_colors()).trim_end())?,
         Format::Json => print::tell(&json_text(&checked.json())?)?,
@@ -242,11 +238,7 @@ fn ended(is_failed: bool, errors: &[SystemError]) -> Result<(), Failure> {
 
 /// What is looked at, and the other files of its system if it is one of GBFS.
 async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
-    let folder = match Location::parse(input) {
-        Ok(Location::Folder(folder)) => Some(folder),
-        _ => None,
-    };
-    if let Some(folder) = folder {
+    if let Ok(Location::Folder(folder)) = Location::parse(input) {
         return in_folder(input, folder, reach).await;
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;

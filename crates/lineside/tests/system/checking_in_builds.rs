@@ -92,7 +92,13 @@ fn a_report_is_written_whole_or_not_at_all() {
     let (code, _, error) = run(folder.path(), &arguments);
     assert_eq!(code, Some(3), "{error}");
     assert!(error.contains("places.json cannot be written"), "{error}");
-    assert_eq!(names(&at("report")), ["places.json.part"]);
+    assert_eq!(names(&at("report")), ["places.json.part", "system_errors.json"]);
+    // Nor does anything stay of the one before.
+    fs::remove_dir(at("report/places.json.part")).unwrap();
+    assert_eq!(run(folder.path(), &arguments).0, Some(1));
+    fs::create_dir(at("report/unread.json.part")).unwrap();
+    assert_eq!(run(folder.path(), &arguments).0, Some(3));
+    assert_eq!(names(&at("report")), ["system_errors.json", "unread.json.part"]);
 }
 
 #[test]
