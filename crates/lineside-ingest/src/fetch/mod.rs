@@ -10,6 +10,7 @@ mod file;
 mod folder;
 mod http;
 mod inflate;
+mod path;
 mod probe;
 mod replay;
 mod shown;
@@ -132,8 +133,7 @@ impl Sources {
 #[derive(Debug)]
 pub(crate) enum Fetcher {
     Http(Box<http::HttpFetcher>),
-    File(file::FileFetcher),
-    Folder(folder::FolderFetcher),
+    Path(Box<path::PathFetcher>),
     Replay(replay::ReplayFetcher),
 }
 
@@ -145,9 +145,8 @@ impl Fetcher {
                 let (url, config) = (url.clone(), Arc::clone(config));
                 Fetcher::Http(Box::new(http::HttpFetcher::new(url, config, shared.clone())))
             }
-            Location::File(path) => Fetcher::File(file::FileFetcher::new(path.clone(), max)),
-            Location::Folder(path) => {
-                Fetcher::Folder(folder::FolderFetcher::new(path.clone(), max))
+            Location::File(path) | Location::Folder(path) => {
+                Fetcher::Path(Box::new(path::PathFetcher::new(path.clone(), max)))
             }
             Location::Replay { dir, speed } => {
                 let (dir, clock) = (dir.clone(), Arc::clone(&shared.clock));
@@ -161,8 +160,7 @@ impl Fetcher {
         let max = config.body_bytes_max();
         match self {
             Fetcher::Http(fetcher) => fetcher.go_on(Arc::clone(config), shared),
-            Fetcher::File(fetcher) => fetcher.max = max,
-            Fetcher::Folder(fetcher) => fetcher.max = max,
+            Fetcher::Path(fetcher) => fetcher.bound(max),
             Fetcher::Replay(fetcher) => fetcher.max = max,
         }
     }
@@ -183,8 +181,7 @@ impl Fetcher {
     ) -> Result<Fetched, Failure> {
         match self {
             Fetcher::Http(fetcher) => fetcher.fetch(turn, question).await,
-            Fetcher::File(fetcher) => fetcher.fetch().await,
-            Fetcher::Folder(fetcher) => fetcher.fetch().await,
+            Fetcher::Path(fetcher) => fetcher.fetch().await,
             Fetcher::Replay(fetcher) => fetcher.fetch().await,
         }
     }
@@ -193,8 +190,7 @@ impl Fetcher {
     pub(crate) fn forget(&mut self) {
         match self {
             Fetcher::Http(fetcher) => fetcher.forget(),
-            Fetcher::File(fetcher) => fetcher.forget(),
-            Fetcher::Folder(fetcher) => fetcher.forget(),
+            Fetcher::Path(fetcher) => fetcher.forget(),
             Fetcher::Replay(_) => {}
         }
     }
