@@ -71,7 +71,8 @@ impl Question {
     /// The question that an address asks.
     ///
     /// # Errors
-    /// If there is no such feed, line or stop, or the feed holds no trips.
+    /// If there is no such feed, line or stop, or the feed holds no trips; [`Refusal::NoData`] while the schedule that would
+    /// know the line or the stop was not read yet.
     pub(crate) fn of(
         app: &App,
         id: &str,
@@ -86,12 +87,17 @@ impl Question {
         let network = feed.network();
         let state = network.state();
         let timetable = network.timetable();
+        let unread = || match &timetable {
+            Some(_) => None,
+            None => found::unread_schedule(&network),
+        };
         if let Some(stop) = stop {
             let known = timetable.as_ref().and_then(|timetable| timetable.find_stop(stop));
-            known.ok_or_else(|| Refusal::UnknownStop {
+            let unknown = || Refusal::UnknownStop {
                 feed: found::shortened(id),
                 stop: found::shortened(stop),
-            })?;
+            };
+            known.ok_or_else(|| unread().unwrap_or_else(unknown))?;
         }
         if let Some(route) = route {
             let scheduled = timetable.as_ref().and_then(|timetable| timetable.find_route(route));
@@ -100,7 +106,8 @@ impl Question {
                 feed: found::shortened(id),
                 route: found::shortened(route),
             };
-            is_known.then_some(()).ok_or_else(unknown)?;
+            let refuse = || unread().unwrap_or_else(unknown);
+            is_known.then_some(()).ok_or_else(refuse)?;
         }
         let (is_alone, sources) = sources(app, &feed, &network, &state);
         Ok(Self {

@@ -20,7 +20,7 @@ pub(super) fn feed(app: &App, id: &str) -> Result<Arc<Feed>, Refusal> {
 }
 
 /// The network that the feed with this id belongs to.
-pub(super) fn network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
+pub(crate) fn network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
     app.ingest().network_of(id).ok_or_else(|| Refusal::UnknownFeed(shortened(id)))
 }
 
@@ -149,24 +149,31 @@ pub(crate) fn network_fresh_for(app: &App, network: &Network) -> Duration {
     feeds.iter().map(|feed| fresh_for(app, &feed.status())).min().unwrap_or_default()
 }
 
-/// The schedule in use in a network.
-pub(super) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Dataset>, Refusal> {
+/// The schedule in use in a network, which a feed's id names.
+pub(crate) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Dataset>, Refusal> {
     if let Some(dataset) = network.dataset() {
         return Ok(dataset);
     }
-    let named = feed(app, id)?;
-    let schedule = network.schedule_feed().unwrap_or(named);
-    let status = schedule.status();
-    match schedule.format() {
-        Some(format) if !format.is_schedule() => {
-            let (feed, is) = (shortened(id), format.as_str());
-            Err(Refusal::OtherFormat { feed, is, wanted: "what schedules hold" })
-        }
-        _ => {
-            let feed = schedule.config().id.to_string();
-            Err(Refusal::NoData { feed, reason: status.reason.clone() })
-        }
+    if let Some(refusal) = unread_schedule(network) {
+        return Err(refusal);
     }
+    let named = feed(app, id)?;
+    let feed = shortened(id);
+    match named.format() {
+        Some(format) => {
+            Err(Refusal::OtherFormat { feed, is: format.as_str(), wanted: "what schedules hold" })
+        }
+        None => Err(Refusal::NoData { feed, reason: named.status().reason.clone() }),
+    }
+}
+
+/// Why nobody can say of a network without a schedule what it has: one is still to come, as after a start.
+pub(crate) fn unread_schedule(network: &Network) -> Option<Refusal> {
+    let feeds = network.feeds();
+    let first = feeds.first()?;
+    let may_be_schedule = first.format().is_none_or(Format::is_schedule);
+    let (feed, reason) = (first.id().to_string(), first.status().reason.clone());
+    may_be_schedule.then_some(Refusal::NoData { feed, reason })
 }
 
 /// An id as a refusal may repeat it.

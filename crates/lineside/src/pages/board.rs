@@ -23,7 +23,7 @@ use super::layout::{self, Page, Section};
 use super::{badge, catalog, map, of_network, route, states, words};
 use crate::app::App;
 use crate::delays;
-use crate::http::{Embeddable, Parameters};
+use crate::http::{Embeddable, Parameters, Refusal, found};
 
 /// Rows of a board, as many as its channel holds.
 const DEPARTURES_MAX: usize = 40;
@@ -42,16 +42,17 @@ pub(super) async fn page(
     parameters: Parameters,
     headers: HeaderMap,
 ) -> Response {
+    let wish = Wish::of(&parameters, &headers);
+    let is_embedded = wish.is_embedded;
     let (network, dataset) = match of_network::named(&app, &feed) {
         Ok(named) => named,
-        Err(reply) => return *reply,
+        Err(refusal) => return layout::refused(&refusal, is_embedded),
     };
     let timetable = &dataset.timetable;
     let Some(stop) = timetable.find_stop(&stop_id) else {
-        return layout::not_found("This feed has no such stop.");
+        let (feed, stop) = (found::shortened(&feed), found::shortened(&stop_id));
+        return layout::refused(&Refusal::UnknownStop { feed, stop }, is_embedded);
     };
-    let wish = Wish::of(&parameters, &headers);
-    let is_embedded = wish.is_embedded;
     let board = Board::of(&app, &network, timetable, stop, wish);
     let mut page = Page::new(&board.title, Section::Other);
     page.scripts = &["board.js"];

@@ -1,12 +1,13 @@
 //! The frame around every page.
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 use serde::Serialize;
 
 use super::{assets, icons};
-use crate::http::Refusal;
+use crate::http::{Embeddable, Refusal};
 
 /// Which entry of the navigation a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,27 +169,57 @@ pub(super) fn reply(status: StatusCode, page: Markup) -> Response {
     (status, headers, Html(page.into_string())).into_response()
 }
 
-/// The page in the place of one that is not to be had, with the reason.
-pub(super) fn refused(refusal: &Refusal) -> Response {
+/// The page in the place of one that is not to be had, with the reason; also in a frame of others, where it would have stood.
+/// What may be had a little later is asked for again by itself: a board on a wall has nobody who would.
+pub(super) fn refused(refusal: &Refusal, is_embedded: bool) -> Response {
     match refusal.status() {
-        StatusCode::NOT_FOUND => not_found(&refusal.words()),
+        StatusCode::NOT_FOUND => missing(&refusal.words(), is_embedded),
+        StatusCode::SERVICE_UNAVAILABLE => later(refusal, is_embedded),
         _ => refusal.clone().into_response(),
     }
 }
 
 /// The page for an address where nothing is.
 pub(super) fn not_found(what: &str) -> Response {
-    let page = Page::new("Not found", Section::Other);
+    missing(what, false)
+}
+
+fn missing(what: &str, is_embedded: bool) -> Response {
+    let page = instead("Not found", "Nothing is here", what, is_embedded);
+    let mut response = reply(StatusCode::NOT_FOUND, page);
+    if is_embedded {
+        response.extensions_mut().insert(Embeddable);
+    }
+    response
+}
+
+fn later(refusal: &Refusal, is_embedded: bool) -> Response {
+    let page = instead("Not now", "Not to be had at the moment", &refusal.words(), is_embedded);
+    let (mut parts, _) = refusal.clone().into_response().into_parts();
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    parts.headers.insert(header::CONTENT_TYPE, kind);
+    if let Some(wait) = parts.headers.get(header::RETRY_AFTER).cloned() {
+        parts.headers.insert(header::REFRESH, wait);
+    }
+    if is_embedded {
+        parts.extensions.insert(Embeddable);
+    }
+    Response::from_parts(parts, Body::from(page.into_string()))
+}
+
+fn instead(title: &str, head: &str, what: &str, is_embedded: bool) -> Markup {
+    let mut page = Page::new(title, Section::Other);
+    page.is_embedded = is_embedded;
     let main = html! {
         div.page {
             div.page-head {
-                h1 { "Nothing is here" }
+                h1 { (head) }
                 p { (what) }
             }
-            p { a href="/" { "All feeds" } }
+            @if !is_embedded { p { a href="/" { "All feeds" } } }
         }
     };
-    reply(StatusCode::NOT_FOUND, page.render(&main))
+    page.render(&main)
 }
 
 #[cfg(test)]

@@ -10,18 +10,16 @@ use maud::{Markup, html};
 use super::layout::{self, Page};
 use super::{icons, states};
 use crate::app::App;
+use crate::http::{Refusal, found};
 
 /// The network of a feed, and its schedule.
 ///
 /// # Errors
-/// What is answered where there is none.
-pub(super) fn named(app: &App, feed: &str) -> Result<(Arc<Network>, Arc<Dataset>), Box<Response>> {
-    let not_found = |why| Box::new(layout::not_found(why));
-    let network = app.ingest().network_of(feed);
-    let network = network.ok_or_else(|| not_found("No feed has this name."))?;
-    let dataset = network.dataset();
-    let none = || not_found("This feed has no timetable, or it is not loaded yet.");
-    Ok((network, dataset.ok_or_else(none)?))
+/// If there is no such feed, or no schedule that it could be of; [`Refusal::NoData`] while the schedule was not read yet.
+pub(super) fn named(app: &App, feed: &str) -> Result<(Arc<Network>, Arc<Dataset>), Refusal> {
+    let network = found::network(app, feed)?;
+    let dataset = found::dataset(app, feed, &network)?;
+    Ok((network, dataset))
 }
 
 /// The page, of which a reader of another language is given another.

@@ -38,7 +38,7 @@ pub(super) async fn page(
 ) -> Response {
     let (network, dataset) = match of_network::named(&app, &feed) {
         Ok(named) => named,
-        Err(reply) => return *reply,
+        Err(refusal) => return layout::refused(&refusal, false),
     };
     let Some(route) = dataset.timetable.find_route(&route_id) else {
         return layout::not_found("This feed has no such line.");
@@ -46,14 +46,14 @@ pub(super) async fn page(
     let languages = Languages::of(&parameters, &headers);
     let place = match app.admission().line_makers().place().await {
         Ok(place) => place,
-        Err(refusal) => return layout::refused(&refusal),
+        Err(refusal) => return layout::refused(&refusal, false),
     };
     let work = move || {
         let _place = place;
         let ways = dataset.ways(route);
         reply(&Line::of(&app, &network, &dataset.timetable, route, &ways, &languages))
     };
-    aside(work).await.unwrap_or_else(|refusal| layout::refused(&refusal))
+    aside(work).await.unwrap_or_else(|refusal| layout::refused(&refusal, false))
 }
 
 fn reply(line: &Line<'_>) -> Response {

@@ -114,7 +114,8 @@ async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
         ("", 3, 2, Value::Null),
     ] {
         let url = town.url(&format!("/api/v1/feeds/town/delays{query}"));
-        let found = until_json(&url, |found| found["on_time"] == 1 || query == "?route=B").await;
+        let said = u64::from(query != "?route=B");
+        let found = until_json(&url, |found| found["on_time"] == said).await;
         let told = ["trips", "unknown", "untold"].map(|key| found[key].as_u64());
         assert_eq!(told, [Some(trips), Some(untold), Some(untold)], "{query}: {found}");
         assert_eq!((&found["late"], &found["stale"]), (&late, &json!(false)), "{query}: {found}");
@@ -201,6 +202,54 @@ async fn without_live_data_the_answer_is_unknown() {
             (reply.status().as_u16(), header(&reply, "content-type")),
             (404, "text/html; charset=utf-8")
         );
+    }
+}
+
+#[tokio::test]
+async fn until_the_schedule_is_read_no_stop_or_line_is_called_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n",
+        schedule.to_str().unwrap(),
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    for query in ["?stop=S", "?route=A"] {
+        for path in ["/api/v1/feeds/town/delays", "/delays/town/badge.svg"] {
+            let found = problem(&format!("{}{path}{query}", server.url)).await;
+            assert_problem(503, "no_data", found);
+        }
+    }
+    for path in [
+        "/delays/town?stop=S",
+        "/delays/town?stop=S&embed=1",
+        "/stops/town/S?embed=1",
+        "/routes/town/A",
+    ] {
+        let page = get(&format!("{}{path}", server.url)).await;
+        let told =
+            ["refresh", "retry-after", "content-type"].map(|name| header(&page, name).to_owned());
+        assert_eq!(told[0], told[1], "{path} asks again by itself");
+        assert!(!told[0].is_empty() && told[2].starts_with("text/html"), "{path}: {told:?}");
+        let may_be_framed = header(&page, "content-security-policy").contains("frame-ancestors *");
+        assert_eq!(may_be_framed, path.contains("embed"), "{path}");
+        let status = page.status();
+        let text = page.text().await.unwrap();
+        assert!(
+            status == 503 && text.contains("Feed town has no data yet"),
+            "{path}: {status} {text}"
+        );
+    }
+    Lines::write(&schedule);
+    for query in ["stop=S", "route=A"] {
+        let url = format!("{}/api/v1/feeds/town/delays?{query}", server.url);
+        until("the schedule is read", async || get(&url).await.status() == 200).await;
+        let other = problem(&format!("{url}none")).await;
+        assert_eq!(other.0, 404, "{other:?}");
+    }
+    for path in ["/stops/town/S?embed=1", "/routes/town/A"] {
+        assert_eq!(get(&format!("{}{path}", server.url)).await.status(), 200, "{path}");
     }
 }
 
@@ -320,7 +369,7 @@ async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
     let text = kept(&schedule, &producer);
     let server = ServerProcess::serving(folder.path(), &text);
     let day = async |url: &str, query: &str| -> [u64; 3] {
-        let found = get_json(&format!("{url}/api/v1/feeds/town/delays{query}")).await;
+        let found = until_json(&format!("{url}/api/v1/feeds/town/delays{query}"), |_| true).await;
         let day = found["day"].as_array().cloned().unwrap_or_default();
         ["trips", "late", "cancelled"].map(|key| day.iter().filter_map(|it| it[key].as_u64()).sum())
     };

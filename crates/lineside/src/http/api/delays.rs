@@ -177,7 +177,7 @@ struct QuarterItem {
     responses(
         (status = 200, description = "The answer, the counts behind it, and the trips", body = DelaysItem),
         (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem),
-        (status = 503, description = "`busy`", body = Problem)
+        (status = 503, description = "`busy`, or `no_data` while the schedule that would know the stop or line was not read", body = Problem)
     )
 )]
 async fn of_feed(

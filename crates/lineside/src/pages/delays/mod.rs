@@ -44,7 +44,7 @@ async fn page(
             }
             reply
         }
-        Err(refusal) => layout::refused(&refusal),
+        Err(refusal) => layout::refused(&refusal, is_embedded),
     }
 }
 

@@ -55,7 +55,7 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
         Err(Refusal::UnknownReport | Refusal::BadParameter { .. }) => {
             return layout::not_found("There is no report of this version, or none any more.");
         }
-        Err(refusal) => return layout::refused(&refusal),
+        Err(refusal) => return layout::refused(&refusal, false),
     };
     let others = validators::beside(&app, &feed, &report, false).await;
     let name = feed.config().display_name().to_owned();

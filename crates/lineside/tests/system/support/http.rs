@@ -24,7 +24,11 @@ pub(crate) async fn send(method: Method, url: &str, headers: &[(&str, &str)]) ->
 }
 
 pub(crate) async fn get_json(url: &str) -> Value {
-    let response = get(url).await;
+    json_of(url, get(url).await).await
+}
+
+/// The JSON of a reply that has to be a success.
+pub(crate) async fn json_of(url: &str, response: Response) -> Value {
     let status = response.status();
     let text = response.text().await.unwrap();
     assert!(status.is_success(), "{url}: {status} {text}");

@@ -3,10 +3,10 @@
 use std::fmt::{Debug, Display};
 use std::time::{Duration, Instant};
 
-use reqwest::Response;
+use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
-use super::http::{get, get_json};
+use super::http::{get, json, json_of};
 
 /// Longer than anything takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,10 +47,14 @@ pub(crate) async fn until_reply(
     until_some(format_args!("{url} is {what}"), ask).await
 }
 
-/// Asks until the JSON is as wanted, and gives it.
+/// Asks until the JSON is as wanted, and gives it. What is not to be had yet is asked for again.
 pub(crate) async fn until_json(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let ask = async || {
-        let found = get_json(url).await;
+        let reply = get(url).await;
+        if reply.status() == StatusCode::SERVICE_UNAVAILABLE {
+            return Err(json(reply).await);
+        }
+        let found = json_of(url, reply).await;
         if is_so(&found) { Ok(found) } else { Err(found) }
     };
     until_some(format_args!("{url} is as wanted"), ask).await
