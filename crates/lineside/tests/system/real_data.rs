@@ -22,6 +22,8 @@ use crate::support::{repository, serve};
 const LOADED_WITHIN: Duration = Duration::from_secs(300);
 /// Recorded seconds that pass in one: a snapshot each minute becomes ten in a second.
 const SPEED: f64 = 600.0;
+/// The same of the two that tell first of trips and half a minute later only of vehicles: whoever subscribes sees both.
+const SPEED_OF_PAIRS: f64 = 10.0;
 
 /// The folder of real feeds, or a word on why the test is skipped.
 fn real_data() -> Option<PathBuf> {
@@ -177,7 +179,9 @@ async fn every_recorded_series_reaches_a_subscriber() {
 
 async fn replay(data: &Path, series: &Series) {
     let dir = data.join("gtfs-rt").join(series.folder);
-    let mut live = feed("live", Location::Replay { dir, speed: SPEED });
+    let is_pair = series.matched && series.snapshots == 2;
+    let speed = if is_pair { SPEED_OF_PAIRS } else { SPEED };
+    let mut live = feed("live", Location::Replay { dir, speed });
     live.format = Some(lineside_formats::Format::GtfsRt);
     let mut feeds = Vec::new();
     if let Some(schedule) = series.schedule {
