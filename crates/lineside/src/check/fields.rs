@@ -114,7 +114,10 @@ impl Fields {
             Unit::KilometersPerHour if name.ends_with("Kph") => shortened(number, 0),
             Unit::KilometersPerHour => format!("{} km/h", shortened(number, 0)),
             Unit::MetersPerSecond => format!("{} m/s", shortened(number, 1)),
-            Unit::Seconds => format!("{} s", shortened(number, 1)),
+            Unit::Seconds => {
+                let coarse = coarse(number).map(|coarse| format!(" ({coarse})"));
+                format!("{} s{}", shortened(number, 1), coarse.unwrap_or_default())
+            }
             Unit::Nothing if value.is_f64() => shortened(number, COORDINATE_DIGITS),
             Unit::Nothing => value.to_string(),
         }
@@ -146,6 +149,20 @@ impl Fields {
             () => Unit::Nothing,
         }
     }
+}
+
+/// So many seconds in a unit that says something to people; none where seconds do.
+fn coarse(seconds: f64) -> Option<String> {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    let (unit, name) = match seconds.abs() {
+        length if length < 2.0 * MINUTE => return None,
+        length if length < 2.0 * HOUR => (MINUTE, "min"),
+        length if length < 2.0 * DAY => (HOUR, "h"),
+        _ => (DAY, "d"),
+    };
+    Some(format!("{} {name}", shortened(seconds / unit, 0)))
 }
 
 /// A number with so many digits behind its point at most.
@@ -244,13 +261,22 @@ mod tests {
         let expected = [
             ("headerTimestamp", "2026-11-22T17:40:02Z"),
             ("now", "2026-11-22T17:59:39Z"),
-            ("age", "1177 s"),
+            ("age", "1177 s (20 min)"),
         ];
         assert_eq!(shown("W008", &old), pairs(&expected));
         let far = json!({"stopId": "S", "match": [59.949_999_999_999_996, 10.75], "geoDistanceToShape": 240.181_502_442});
         let expected =
             [("stopId", "S"), ("match", "59.95, 10.75"), ("geoDistanceToShape", "240 m")];
         assert_eq!(shown("stop_too_far_from_shape", &far), pairs(&expected));
+    }
+
+    #[test]
+    fn many_seconds_are_also_said_in_what_people_count_in() {
+        let told = |seconds: f64| coarse(seconds).unwrap_or_default();
+        assert_eq!([0.0, 119.9, -119.0].map(told), ["", "", ""]);
+        assert_eq!([120.0, 7_199.0].map(told), ["2 min", "120 min"]);
+        assert_eq!([7_200.0, 172_799.0].map(told), ["2 h", "48 h"]);
+        assert_eq!([-172_800.0, 1_209_600.0].map(told), ["-2 d", "14 d"]);
     }
 
     #[test]

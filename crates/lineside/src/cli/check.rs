@@ -4,7 +4,6 @@ mod beside;
 mod settings;
 mod written;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,9 +33,6 @@ use serde::Serialize;
 const INPUT_BYTES_MAX: u64 = 2 << 30;
 /// What a look may take if nobody says otherwise: that of the largest national schedules is half of it.
 const MEMORY: &str = "8GiB";
-/// How often the progress is drawn anew.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -164,15 +160,19 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         written::leave_reason(folder, &arguments.input, reason);
     }
     let (checked, fail_on) = reported?;
-    match arguments.format {
-        Format::Text => print::tell(&checked.text(print::in_colors()).trim_end())?,
-        Format::Json => print::tell(&json_text(&checked.json())?)?,
-        Format::Html => print::tell(&checked.html())?,
-    }
+    let told = match arguments.format {
+        Format::Text => print::tell(&checked.text(print::in_colors()).trim_end()),
+        Format::Json => print::tell(&json_text(&checked.json())?),
+        Format::Html => print::tell(&checked.html()),
+    };
     // The reference's report has no place for it.
     let beside = checked.beside().filter(|_| arguments.format == Format::Json);
     beside.iter().for_each(|lines| print::note(lines));
-    ended(fail_on.is_met(checked.worst()), &checked.errors)
+    let ended = ended(fail_on.is_met(checked.worst()), &checked.errors);
+    if let (Err(_), Err(Failure::Unfinished(fault))) = (&told, &ended) {
+        print::complain(fault);
+    }
+    told.and(ended)
 }
 
 /// What came of the look that the command asks for, and from what on it is a failure.
@@ -194,7 +194,7 @@ async fn looked(arguments: &Arguments) -> Result<(Checked, FailOn), Failure> {
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
-        schedule: read_given(arguments.r#static.as_deref(), reach).await?,
+        schedule: read_given(arguments.r#static.as_deref(), reach, &clock).await?,
         previous: None,
         ids: SiriIds::Same,
         country: arguments.country.or(settings.country),
@@ -206,7 +206,8 @@ async fn looked(arguments: &Arguments) -> Result<(Checked, FailOn), Failure> {
         memory: Some((arguments.memory, "--memory")),
         files: Files::default(),
     };
-    let (body, files) = given(&arguments.input, reach).await?;
+    let given = given(&arguments.input, reach);
+    let (body, files) = print::watched(&*clock, coming(&arguments.input), given).await?;
     plan.files = files;
     beside::put(arguments, &body, &mut plan, reach).await?;
     Ok((look(body, plan, clock).await?, fail_on))
@@ -286,11 +287,24 @@ fn files_of(system: System) -> Files {
     Files { read: system.files, unread, others, is_whole: true, ..Files::default() }
 }
 
-async fn read_given(input: Option<&str>, reach: Reach) -> Result<Option<Bytes>, Failure> {
-    match input {
-        Some(input) => input::read(input, INPUT_BYTES_MAX, reach).await.map(Some),
-        None => Ok(None),
-    }
+async fn read_given(
+    input: Option<&str>,
+    reach: Reach,
+    clock: &RealClock,
+) -> Result<Option<Bytes>, Failure> {
+    let Some(input) = input else { return Ok(None) };
+    let reading = input::read(input, INPUT_BYTES_MAX, reach);
+    print::watched(clock, coming(input), reading).await.map(Some)
+}
+
+/// What is drawn while an input comes. It is not named: a long address would break into lines that nothing takes away.
+fn coming(input: &str) -> impl Fn(Duration) -> String {
+    let what = match Location::parse(input) {
+        _ if input == "-" => "reading standard input",
+        Ok(Location::Http(_)) => "fetching",
+        _ => "reading",
+    };
+    move |since| format!("{what} … {} s", since.as_secs())
 }
 
 /// Looks at the input, and draws how far it got where somebody waits at a terminal.
@@ -299,21 +313,11 @@ async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked,
     let progress = Arc::new(Progress::default());
     let (seen, timer) = (Arc::clone(&progress), Arc::clone(&clock));
     let begun = clock.monotonic();
-    let mut looking = tokio::task::spawn_blocking(move || {
+    let looking = tokio::task::spawn_blocking(move || {
         let elapsed = || (timer.monotonic() - begun).as_secs_f64();
         check(&body, plan, &seen, &elapsed)
     });
-    let is_watched = std::io::stderr().is_terminal();
-    let looked = loop {
-        tokio::select! {
-            looked = &mut looking => break looked,
-            () = clock.sleep(PROGRESS_EVERY), if is_watched => print::progress(progress.part()),
-        }
-    };
-    if is_watched {
-        print::progress_ends();
-    }
-    match looked {
+    match print::watched(&*clock, |_| print::bar(progress.part()), looking).await {
         Ok(Ok(checked)) => Ok(checked),
         Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {}", harmless(&reason)))),
         Err(error) => Err(Failure::Unfinished(format!("{name}: broke off: {error}"))),

@@ -1,9 +1,16 @@
 //! The only place that writes to the terminal. A reader that went away is no failure.
 
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::pin::pin;
+use std::time::Duration;
+
+use lineside_sync::Clock;
 
 use super::Failure;
+
+/// How often what is under way is drawn anew.
+const DRAWN_EVERY: Duration = Duration::from_millis(100);
 
 /// Writes a line for the person, or the program, that started us.
 pub(crate) fn say(line: &dyn Display) -> bool {
@@ -48,22 +55,43 @@ pub(crate) fn complain(reason: &str) {
     note(&format_args!("lineside: {reason}"));
 }
 
-/// Draws how far something got, over what was drawn before.
-pub(crate) fn progress(part: Option<f64>) {
+/// How far something got, as a bar; `None` where that is not known yet.
+pub(crate) fn bar(part: Option<f64>) -> String {
     const WIDTH: usize = 30;
-    let line = match part {
+    match part {
         Some(part) => {
             let filled = (part * WIDTH as f64) as usize;
             format!("[{}{}] {:3.0} %", "#".repeat(filled), " ".repeat(WIDTH - filled), part * 100.0)
         }
         None => "reading …".to_owned(),
-    };
-    let mut err = io::stderr().lock();
-    _ = write!(err, "\r{line}").and_then(|()| err.flush());
+    }
 }
 
-/// Takes away what was drawn.
-pub(crate) fn progress_ends() {
+/// Waits for what is under way, and draws where it stands while somebody waits at a terminal; `line` is given for how long
+/// it has been under way.
+pub(crate) async fn watched<T>(
+    clock: &impl Clock,
+    line: impl Fn(Duration) -> String,
+    work: impl Future<Output = T>,
+) -> T {
+    if !io::stderr().is_terminal() {
+        return work.await;
+    }
+    let begun = clock.monotonic();
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => {
+                draw("");
+                return done;
+            }
+            () = clock.sleep(DRAWN_EVERY) => draw(&line(clock.monotonic() - begun)),
+        }
+    }
+}
+
+/// Draws a line over what was drawn before.
+fn draw(line: &str) {
     let mut err = io::stderr().lock();
-    _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+    _ = write!(err, "\r{line}\x1b[K").and_then(|()| err.flush());
 }

@@ -161,7 +161,7 @@ pub(super) fn bytes(value: u64) -> String {
 
 /// A code, such as `expired_calendar`, that is broken into lines behind its underscores.
 pub(super) fn code(code: &str) -> Markup {
-    html! { @for part in code.split_inclusive('_') { (part) wbr; } }
+    html! { @for part in code.split_inclusive('_') { (part) @if part.ends_with('_') { wbr; } } }
 }
 
 /// `1 feed`, `2 feeds`.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::checking::{DAY, FILES, run, system, zip};
 use crate::support::process::lineside;
+use crate::support::timetable::message;
 
 /// A report that is cut off, or not there, is no success.
 #[cfg(target_os = "linux")]
@@ -114,6 +115,22 @@ fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
     let (_, out, error) = check(&["--ignore", "foreign_key_violation"]);
     assert!(serde_json::from_str::<Value>(&out).is_ok());
     assert_eq!(error, "1 code is ignored: foreign_key_violation (once).\n");
+}
+
+#[test]
+fn what_is_for_schedules_is_told_to_change_nothing_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("message.pb"), message(1_700_000_000, Vec::new())).unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let (_, _, error) =
+        run(folder.path(), &["check", "message.pb", "--date", DAY, "--country", "NO"]);
+    for name in ["--date", "--country"] {
+        let told = format!("lineside: {name} is for schedules, and changes nothing here\n");
+        assert!(error.contains(&told), "{error}");
+    }
+    let (_, _, error) =
+        run(folder.path(), &["check", "gtfs.zip", "--date", DAY, "--country", "NO"]);
+    assert_eq!(error, "");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use lineside_validate::rules::gbfs;
 
 use super::{Arguments, Files, INPUT_BYTES_MAX, Plan, given};
 use crate::check::{NOT_REAL_TIME, called};
-use crate::cli::{Failure, convert::ids_of, input, input::Reach};
+use crate::cli::{Failure, convert::ids_of, input, input::Reach, print};
 
 /// Sees that the command makes sense as far as that can be told before anything is read.
 ///
@@ -58,6 +58,15 @@ pub(super) async fn put(
             return usage("--ids says how ids become those of a schedule: --static names that");
         }
         plan.ids = ids_of(ids)?;
+    }
+    let of_schedules =
+        [("--date", arguments.date.is_some()), ("--country", arguments.country.is_some())];
+    for (name, _) in of_schedules.iter().filter(|(_, is_given)| *is_given) {
+        if !format.is_some_and(Format::is_schedule) {
+            print::note(&format_args!(
+                "lineside: {name} is for schedules, and changes nothing here"
+            ));
+        }
     }
     let Some(previous) = &arguments.previous else { return Ok(()) };
     if is_system(body, &plan.files) {

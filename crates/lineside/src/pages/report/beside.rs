@@ -139,7 +139,7 @@ fn counts(report: &Report, name: &str, both: &[Compared<'_>], examples: usize) -
                     tbody {
                         @for it in &both[..shown] {
                             tr data-differs=[it.differs().then_some("yes")] {
-                                td { (signs(it)) span.mono { (it.code) } }
+                                td { (signs(it)) span.mono { (words::code(it.code)) } }
                                 td.numeric { (number(it.ours)) }
                                 td.numeric { (number(it.theirs)) }
                             }
@@ -174,7 +174,7 @@ fn row(finding: &Finding, examples: usize) -> Markup {
     html! {
         li {
             details {
-                summary { (changes::sign(finding.severity)) span.mono { (finding.code) } span.tag { (words::number(finding.total)) } }
+                summary { (changes::sign(finding.severity)) span.mono { (words::code(&finding.code)) } span.tag { (words::number(finding.total)) } }
                 div.finding {
                     @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
                     (table(&finding.code, &finding.summary, shown))

@@ -189,7 +189,7 @@ fn row(finding: &Finding, outline: &[Point], examples: usize) -> Markup {
         li {
             details open[finding.severity == Severity::Error && examples > FEW] {
                 summary {
-                    (changes::sign(finding.severity)) span.mono { (finding.code) }
+                    (changes::sign(finding.severity)) span.mono { (words::code(&finding.code)) }
                     @if !is_word(&finding.code) { span.report-says { (prose(first_sentence(&finding.summary))) } }
                     span.tag { (words::number(finding.total)) }
                 }

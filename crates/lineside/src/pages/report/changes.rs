@@ -37,7 +37,7 @@ fn more(all: usize) -> u64 {
 fn row(changed: &Changed) -> Markup {
     html! {
         li data-course=(if changed.now > changed.before { "worse" } else { "better" }) {
-            (sign(changed.severity)) span.mono { (changed.code) } " "
+            (sign(changed.severity)) span.mono { (words::code(&changed.code)) } " "
             span.numeric { (course(changed)) }
         }
     }
