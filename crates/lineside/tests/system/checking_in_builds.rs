@@ -125,9 +125,12 @@ fn what_is_for_schedules_is_told_to_change_nothing_elsewhere() {
     let (_, _, error) =
         run(folder.path(), &["check", "message.pb", "--date", DAY, "--country", "NO"]);
     for name in ["--date", "--country"] {
-        let told = format!("lineside: {name} is for schedules, and changes nothing here\n");
+        let told = format!("lineside: {name} is for schedules: no rule asks for it here\n");
         assert!(error.contains(&told), "{error}");
     }
+    fs::write(folder.path().join("random.bin"), [0x9d; 64]).unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "random.bin", "--date", DAY]);
+    assert!(code == Some(3) && !error.contains("--date"), "{error}");
     let (_, _, error) =
         run(folder.path(), &["check", "gtfs.zip", "--date", DAY, "--country", "NO"]);
     assert_eq!(error, "");

@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 
 use lineside::{Config, DemoOptions, Running, Start};
 use lineside_sync::RealClock;
+use serde_json::Value;
 
 /// Vehicles at rush hour in the tests' cities: enough to see everything, quick to simulate.
 const VEHICLES: usize = 60;
@@ -84,15 +85,18 @@ pub(crate) async fn serve(config: Config) -> Running {
     lineside::start(start).await.unwrap()
 }
 
-/// Waits until a server says that it is ready.
+/// Waits until a server says that it is ready, and knows how each of its feeds is: it waits for them a while only, and on a
+/// busy machine says so before.
 pub(crate) async fn until_ready(url: &str) {
-    for _ in 0..200 {
-        if http::get(&format!("{url}/readyz")).await.status() == 200 {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("{url} was not ready within ten seconds");
+    let listens = async || http::get(&format!("{url}/readyz")).await.status() == 200;
+    until::until("the server is ready", listens).await;
+    let list = format!("{url}/api/v1/feeds");
+    let is_known = |feed: &Value| {
+        let is_paused = feed["reason"].as_str().is_some_and(|why| why.starts_with("paused"));
+        is_paused || feed["state"] != "unknown"
+    };
+    let all_known = |found: &Value| found["items"].as_array().unwrap().iter().all(is_known);
+    until::until_json(&list, all_known).await;
 }
 
 /// The root of the repository.

@@ -4,6 +4,7 @@ use super::http::get;
 use super::process::ServerProcess;
 use super::producer::{Answer, Producer, answer};
 use super::timetable::Lines;
+use super::until::until_json;
 
 /// A schedule with a real-time feed that says these things of its trips, polled every second.
 pub(crate) struct Town {
@@ -30,6 +31,9 @@ impl Town {
             more[1],
         );
         let server = ServerProcess::serving(folder.path(), text);
+        // Messages may be there first, and mean little without it.
+        let url = format!("{}/api/v1/feeds/town", server.url);
+        until_json(&url, |found| found["state"] == "ok").await;
         Self { _folder: folder, lines, producer, server }
     }
 

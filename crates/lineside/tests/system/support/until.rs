@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::http::{get, json, json_of};
 
-/// Longer than anything takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything takes on a busy machine, where a look that is made once a minute may be missed by a little.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Waits until it is so.
