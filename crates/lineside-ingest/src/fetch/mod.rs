@@ -145,7 +145,7 @@ impl Fetcher {
                 let (url, config) = (url.clone(), Arc::clone(config));
                 Fetcher::Http(Box::new(http::HttpFetcher::new(url, config, shared.clone())))
             }
-            Location::File(path) | Location::Folder(path) => {
+            Location::Path(path) => {
                 Fetcher::Path(Box::new(path::PathFetcher::new(path.clone(), max)))
             }
             Location::Replay { dir, speed } => {

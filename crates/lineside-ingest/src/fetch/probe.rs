@@ -20,13 +20,13 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
         return config.promised();
     }
     match &config.url {
-        Location::Folder(path) => {
+        Location::Path(path) => {
             let path = path.clone();
-            tokio::task::spawn_blocking(move || folder::format_of(&path)).await.ok()?
-        }
-        Location::File(path) => {
-            let path = path.clone();
-            tokio::task::spawn_blocking(move || probe_file(&path)).await.ok()?
+            let probe = move || match path.is_dir() {
+                true => folder::format_of(&path),
+                false => probe_file(&path),
+            };
+            tokio::task::spawn_blocking(probe).await.ok()?
         }
         Location::Http(_) | Location::Replay { .. } => {
             let config = Arc::new(config.clone());

@@ -137,9 +137,14 @@ impl Network {
         self.feeds.load().iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// The feed that names it first.
+    pub fn first_feed(&self) -> Option<Arc<Feed>> {
+        self.feeds.load().first()?.upgrade()
+    }
+
     /// The feed whose dataset is in use, else the one that names the network if it is a schedule.
     pub fn schedule_feed(&self) -> Option<Arc<Feed>> {
-        let first = self.feeds.load().first()?.upgrade()?;
+        let first = self.first_feed()?;
         let is_schedule = self.state.load().dataset.is_some() || first.is_schedule();
         is_schedule.then_some(first)
     }

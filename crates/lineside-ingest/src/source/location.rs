@@ -18,10 +18,8 @@ const SECRET_ENDS: [&str; 8] =
 pub enum Location {
     /// An `http` or `https` address.
     Http(Url),
-    /// One file.
-    File(PathBuf),
-    /// A folder that holds the files of a schedule, in GTFS or NeTEx.
-    Folder(PathBuf),
+    /// A file, or a folder that holds the files of a schedule, in GTFS or NeTEx: whichever stands there when it is asked.
+    Path(PathBuf),
     /// A folder of successive snapshots, played in the order of their times.
     Replay {
         /// The folder.
@@ -39,8 +37,6 @@ pub struct BadLocation(String);
 impl Location {
     /// Reads `https://…`, `http://…`, `file://…`, `file:…`, `replay://DIR?speed=10`, or a path.
     ///
-    /// A path is a [`Location::Folder`] if a folder stands there now, else a [`Location::File`].
-    ///
     /// # Errors
     /// What is wrong with the text; it shows no password.
     pub fn parse(text: &str) -> Result<Location, BadLocation> {
@@ -52,8 +48,8 @@ impl Location {
         }
         match text.split_once("://") {
             // `file:/path` is one as well.
-            None => Ok(Location::of_path(Path::new(text.strip_prefix("file:").unwrap_or(text)))),
-            Some(("file", path)) => Ok(Location::of_path(Path::new(path))),
+            None => Ok(Location::Path(text.strip_prefix("file:").unwrap_or(text).into())),
+            Some(("file", path)) => Ok(Location::Path(path.into())),
             Some(("http" | "https", _)) => match Url::parse(text) {
                 Ok(url) if url.has_host() => Ok(Location::Http(url)),
                 Ok(_) => Err(BadLocation("the address names no host".into())),
@@ -66,12 +62,11 @@ impl Location {
         }
     }
 
-    /// A path, as the folder or the file that it names now.
-    pub fn of_path(path: &Path) -> Location {
-        if path.is_dir() {
-            Location::Folder(path.to_owned())
-        } else {
-            Location::File(path.to_owned())
+    /// The folder of a schedule, if one stands there now.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Location::Path(path) if path.is_dir() => Some(path),
+            _ => None,
         }
     }
 
@@ -97,7 +92,7 @@ impl Location {
     pub fn file_name(&self) -> Option<&str> {
         match self {
             Location::Http(url) => url.path_segments()?.next_back().filter(|name| !name.is_empty()),
-            Location::File(path) | Location::Folder(path) => path.file_name()?.to_str(),
+            Location::Path(path) => path.file_name()?.to_str(),
             Location::Replay { .. } => None,
         }
     }
@@ -142,7 +137,7 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Location::Http(url) => f.write_str(shown(url).as_str()),
-            Location::File(path) | Location::Folder(path) => path.display().fmt(f),
+            Location::Path(path) => path.display().fmt(f),
             Location::Replay { dir, speed } => {
                 write!(f, "replay://{}?speed={speed}", dir.display())
             }
@@ -185,10 +180,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(Location::parse("https://a.example/x.pb"), Ok(Location::Http(_))));
         for text in ["/a/feed.zip", "file:/a/feed.zip", "file:///a/feed.zip"] {
-            assert_eq!(Location::parse(text).unwrap(), Location::File("/a/feed.zip".into()));
+            assert_eq!(Location::parse(text).unwrap(), Location::Path("/a/feed.zip".into()));
         }
-        assert!(matches!(Location::parse("some/feed.zip"), Ok(Location::File(_))));
-        assert!(matches!(Location::parse(dir.path().to_str().unwrap()), Ok(Location::Folder(_))));
+        assert_eq!(Location::parse("some/feed.zip").unwrap().folder(), None);
+        let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
+        assert_eq!(folder.folder(), Some(dir.path()));
         assert_eq!(
             Location::parse("replay:///data/series?speed=10").unwrap(),
             Location::Replay { dir: "/data/series".into(), speed: 10.0 }

@@ -33,6 +33,7 @@ use serde::Serialize;
 const INPUT_BYTES_MAX: u64 = 2 << 30;
 /// What a look may take if nobody says otherwise: that of the largest national schedules is half of it.
 const MEMORY: &str = "8GiB";
+
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -209,7 +210,9 @@ async fn looked(arguments: &Arguments) -> Result<(Checked, FailOn), Failure> {
     let given = given(&arguments.input, reach);
     let (body, files) = print::watched(&*clock, coming(&arguments.input), given).await?;
     plan.files = files;
-    beside::put(arguments, &body, &mut plan, reach).await?;
+    let beside = beside::put(arguments, &body, &mut plan, reach);
+    let before = arguments.previous.as_deref().unwrap_or_default();
+    print::watched(&*clock, coming(before), beside).await?;
     Ok((look(body, plan, clock).await?, fail_on))
 }
 
@@ -239,8 +242,9 @@ fn ended(is_failed: bool, errors: &[SystemError]) -> Result<(), Failure> {
 
 /// What is looked at, and the other files of its system if it is one of GBFS.
 async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
-    if let Ok(Location::Folder(folder)) = Location::parse(input) {
-        return in_folder(input, folder, reach).await;
+    let location = Location::parse(input).ok().filter(|_| input != "-");
+    if let Some(folder) = location.as_ref().and_then(Location::folder) {
+        return in_folder(input, folder.to_owned(), reach).await;
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
     let Some(mut system) = system::read(input, &body, reach).await? else {

@@ -78,14 +78,19 @@ pub(crate) async fn watched<T>(
         return work.await;
     }
     let begun = clock.monotonic();
-    let mut work = pin!(work);
+    let (mut work, mut is_drawn) = (pin!(work), false);
     loop {
         tokio::select! {
             done = &mut work => {
-                draw("");
+                if is_drawn {
+                    draw("");
+                }
                 return done;
             }
-            () = clock.sleep(DRAWN_EVERY) => draw(&line(clock.monotonic() - begun)),
+            () = clock.sleep(DRAWN_EVERY) => {
+                draw(&line(clock.monotonic() - begun));
+                is_drawn = true;
+            }
         }
     }
 }

@@ -103,9 +103,7 @@ fn checked(config: &Config, file: Option<&Path>) {
 
 /// The path of a source on this machine, unless something is there.
 fn missing(source: &Location) -> Option<&Path> {
-    let (Location::File(path) | Location::Folder(path) | Location::Replay { dir: path, .. }) =
-        source
-    else {
+    let (Location::Path(path) | Location::Replay { dir: path, .. }) = source else {
         return None;
     };
     (!path.exists()).then_some(path)

@@ -88,7 +88,7 @@ pub(super) async fn of_folder(folder: PathBuf) -> Result<System, Failure> {
         let name = name.to_owned();
         let unfinished = |reason| Failure::Unfinished(format!("{}: {reason}", path.display()));
         let read =
-            fetch(Location::File(path.clone()), left.min(FILE_BYTES_MAX), Reach::Anywhere).await;
+            fetch(Location::Path(path.clone()), left.min(FILE_BYTES_MAX), Reach::Anywhere).await;
         let body = read.map_err(unfinished)?;
         left = left.saturating_sub(body.len() as u64);
         plain.push((path, (name, body)));
@@ -195,7 +195,7 @@ impl Taking<'_> {
         let location = self.place_of(entry)?;
         let key = match &location {
             Location::Http(url) => Some(url.to_string()),
-            Location::File(file) => Some(key_of(file)),
+            Location::Path(file) => Some(key_of(file)),
             _ => None,
         };
         if let Some(body) = key.as_ref().and_then(|key| self.taken.get(key)) {
@@ -220,7 +220,7 @@ impl Taking<'_> {
         let names = self.beside.names_of(entry);
         let at = |name: &String| Some(self.folder.as_ref()?.join(name));
         if let Some(file) = names.iter().filter_map(at).find(|file| file.is_file()) {
-            return Ok(Location::File(file));
+            return Ok(Location::Path(file));
         }
         if self.reach.is_none() {
             let why = "it is not in the folder";
@@ -363,8 +363,8 @@ fn is_elsewhere(input: &str, location: &Location) -> bool {
 /// The folder of a file here; none for an address, and for what nobody knows where it comes from.
 fn folder_of(input: &str) -> Option<PathBuf> {
     match Location::parse(input).ok()? {
-        Location::File(file) if input != "-" => file.parent().map(PathBuf::from),
-        Location::Folder(folder) => Some(folder),
+        Location::Path(folder) if folder.is_dir() => Some(folder),
+        Location::Path(file) if input != "-" => file.parent().map(PathBuf::from),
         _ => None,
     }
 }

@@ -72,7 +72,7 @@ fn readable_name(location: &Location) -> String {
             let last = url.path_segments().and_then(|mut parts| parts.rfind(|p| !p.is_empty()));
             last.or(url.host_str()).unwrap_or_default().to_owned()
         }
-        Location::File(path) | Location::Folder(path) | Location::Replay { dir: path, .. } => {
+        Location::Path(path) | Location::Replay { dir: path, .. } => {
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
     };

@@ -484,7 +484,7 @@ impl<'a> Checker<'a> {
 /// A relative path in the file starts where the file is.
 fn from_base(base: &Path, location: Location) -> Location {
     match location {
-        Location::File(path) | Location::Folder(path) => Location::of_path(&base.join(path)),
+        Location::Path(path) => Location::Path(base.join(path)),
         Location::Replay { dir, speed } => Location::Replay { dir: base.join(dir), speed },
         web @ Location::Http(_) => web,
     }

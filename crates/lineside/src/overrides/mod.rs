@@ -84,7 +84,7 @@ pub(crate) fn lay_over_one(
     let mut feed = match base {
         _ if over.removed => return Ok(None),
         Some(base) => base.clone(),
-        None if over.added => FeedConfig::new(id.clone(), Location::File("/".into())),
+        None if over.added => FeedConfig::new(id.clone(), Location::Path("/".into())),
         None => return Ok(None),
     };
     keys::apply(&mut feed, &over.keys, converters)?;

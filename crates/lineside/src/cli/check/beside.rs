@@ -62,10 +62,8 @@ pub(super) async fn put(
     let of_schedules =
         [("--date", arguments.date.is_some()), ("--country", arguments.country.is_some())];
     for (name, _) in of_schedules.iter().filter(|(_, is_given)| *is_given) {
-        if !format.is_some_and(Format::is_schedule) {
-            print::note(&format_args!(
-                "lineside: {name} is for schedules, and changes nothing here"
-            ));
+        if is_real_time || is_system(body, &plan.files) {
+            print::complain(&format!("{name} is for schedules: no rule asks for it here"));
         }
     }
     let Some(previous) = &arguments.previous else { return Ok(()) };

@@ -34,10 +34,13 @@ pub(super) async fn open(input: &str) -> Result<File, Failure> {
                 fetch(location, REALTIME_BYTES_MAX, Reach::Anywhere).await.map_err(unfinished)?;
             blocking(move || Spool::fill(&mut &*body)).await?
         }
-        Location::File(file) => blocking(move || open_file(&file)).await?,
-        Location::Folder(folder) => blocking(move || open_folder(&folder)).await?,
+        Location::Path(path) => blocking(move || open_path(&path)).await?,
     };
     opened.map_err(|error| unfinished(error.to_string()))
+}
+
+fn open_path(path: &Path) -> io::Result<File> {
+    if path.is_dir() { open_folder(path) } else { open_file(path) }
 }
 
 fn open_file(file: &Path) -> io::Result<File> {
