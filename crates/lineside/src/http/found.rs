@@ -159,7 +159,7 @@ pub(crate) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Data
     }
     let named = feed(app, id)?;
     let feed = shortened(id);
-    match named.format() {
+    match named.format().filter(|format| !format.is_schedule()) {
         Some(format) => {
             Err(Refusal::OtherFormat { feed, is: format.as_str(), wanted: "what schedules hold" })
         }
@@ -169,8 +169,7 @@ pub(crate) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Data
 
 /// Why nobody can say of a network without a schedule what it has: one is still to come, as after a start.
 pub(crate) fn unread_schedule(network: &Network) -> Option<Refusal> {
-    let feeds = network.feeds();
-    let first = feeds.first()?;
+    let first = network.first_feed()?;
     let may_be_schedule = first.format().is_none_or(Format::is_schedule);
     let (feed, reason) = (first.id().to_string(), first.status().reason.clone());
     may_be_schedule.then_some(Refusal::NoData { feed, reason })

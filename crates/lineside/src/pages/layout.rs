@@ -9,6 +9,11 @@ use serde::Serialize;
 use super::{assets, icons};
 use crate::http::{Embeddable, Refusal};
 
+/// After how many seconds a page that is not to be had at the moment is asked for again, as often as one that is there.
+const LATER_S: u32 = 15;
+/// The same of one in a frame where nothing is.
+const MISSING_S: u32 = 300;
+
 /// Which entry of the navigation a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
@@ -170,7 +175,8 @@ pub(super) fn reply(status: StatusCode, page: Markup) -> Response {
 }
 
 /// The page in the place of one that is not to be had, with the reason; also in a frame of others, where it would have stood.
-/// What may be had a little later is asked for again by itself: a board on a wall has nobody who would.
+/// What may be had later is asked for again by itself, in a frame also what a version of the schedule lacks: a board on a
+/// wall has nobody who would.
 pub(super) fn refused(refusal: &Refusal, is_embedded: bool) -> Response {
     match refusal.status() {
         StatusCode::NOT_FOUND => missing(&refusal.words(), is_embedded),
@@ -188,6 +194,7 @@ fn missing(what: &str, is_embedded: bool) -> Response {
     let page = instead("Not found", "Nothing is here", what, is_embedded);
     let mut response = reply(StatusCode::NOT_FOUND, page);
     if is_embedded {
+        response.headers_mut().insert(header::REFRESH, HeaderValue::from(MISSING_S));
         response.extensions_mut().insert(Embeddable);
     }
     response
@@ -198,9 +205,7 @@ fn later(refusal: &Refusal, is_embedded: bool) -> Response {
     let (mut parts, _) = refusal.clone().into_response().into_parts();
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     parts.headers.insert(header::CONTENT_TYPE, kind);
-    if let Some(wait) = parts.headers.get(header::RETRY_AFTER).cloned() {
-        parts.headers.insert(header::REFRESH, wait);
-    }
+    parts.headers.insert(header::REFRESH, HeaderValue::from(LATER_S));
     if is_embedded {
         parts.extensions.insert(Embeddable);
     }

@@ -18,7 +18,7 @@ use super::languages::Languages;
 use super::layout::{self, Page, Section};
 use super::{badge, board, map, of_network, states, words};
 use crate::app::App;
-use crate::http::{Parameters, aside};
+use crate::http::{Parameters, Refusal, aside, found};
 
 /// How often the page is loaded again where no scripts run, in seconds.
 const REFRESH_S: u32 = 30;
@@ -41,7 +41,8 @@ pub(super) async fn page(
         Err(refusal) => return layout::refused(&refusal, false),
     };
     let Some(route) = dataset.timetable.find_route(&route_id) else {
-        return layout::not_found("This feed has no such line.");
+        let (feed, route) = (found::shortened(&feed), found::shortened(&route_id));
+        return layout::refused(&Refusal::UnknownRoute { feed, route }, false);
     };
     let languages = Languages::of(&parameters, &headers);
     let place = match app.admission().line_makers().place().await {
