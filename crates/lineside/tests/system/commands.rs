@@ -1,12 +1,15 @@
 //! The command line, as a person or a script meets it.
 
 use std::fs;
-use std::process::Output;
-use std::time::Duration;
+use std::process::{Child, Command, Output};
+use std::sync::{Arc, Mutex};
+
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::shared_demo;
 use crate::support::site::Site;
+use crate::support::until::until_some;
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = lineside(arguments).output().unwrap();
@@ -19,6 +22,51 @@ fn check(arguments: &[&str], code: i32) -> String {
     let (got, out, error) = run(arguments);
     assert_eq!(got, Some(code), "{arguments:?}\n{out}\n{error}");
     out + &error
+}
+
+/// A command that goes on until it is stopped; killed if a test leaves it behind.
+struct Going {
+    child: Child,
+    /// With the file of all that it says.
+    folder: tempfile::TempDir,
+}
+
+impl Going {
+    fn begin(mut command: Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let out = fs::File::create(folder.path().join("said")).unwrap();
+        let child = command.stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
+        Self { child, folder }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.folder.path().join("said")).unwrap()
+    }
+
+    /// Waits until what it has said is so.
+    async fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        let look = async || {
+            let said = self.said();
+            if is_so(&said) { Ok(()) } else { Err(said) }
+        };
+        until_some(what, look).await;
+    }
+
+    /// Ends it by a signal, which it has to take well, and gives all that it said.
+    fn end(mut self, signal: &str) -> String {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success(), "it ends well when it is asked to");
+        self.said()
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        // Already gone when the test ended it itself.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
 }
 
 fn repository() -> String {
@@ -315,8 +363,8 @@ fn a_number_out_of_range_is_answered_with_the_range() {
     }
 }
 
-#[test]
-fn a_secret_is_never_printed() {
+#[tokio::test]
+async fn a_secret_is_never_printed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
     let text = "[server]\nlisten = \"127.0.0.1:0\"\n[[feed]]\nid = \"a\"\n\
@@ -326,19 +374,12 @@ fn a_secret_is_never_printed() {
     let name = file.to_str().unwrap();
     assert!(!check(&["serve", "--check", "--config", name], 0).contains("hunter2"));
     let mut command = lineside(&["serve", "--config", name]);
-    let log = std::fs::File::create(folder.path().join("log")).unwrap();
-    let mut child = command
-        .env("RUST_LOG", "trace")
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(2));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    assert!(child.wait().unwrap().success());
-    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
-    assert!(log.contains("127.0.0.1:1"), "the feed is not spoken of: {log}");
+    command.env("RUST_LOG", "trace");
+    let server = Going::begin(command);
+    // What it says last when it has started, and the feed.
+    let is_told = |said: &str| said.contains("Ctrl-C") && said.contains("127.0.0.1:1");
+    server.until("the feed is spoken of", is_told).await;
+    let log = server.end("-TERM");
     assert!(!log.contains("hunter2"), "{log}");
 }
 
@@ -371,27 +412,25 @@ fn a_server_says_where_it_is_and_what_to_try() {
     }
 }
 
-/// Runs `watch` for a while and gives what it printed.
-fn watch(arguments: &[&str], seconds: u64) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("out");
-    let out = std::fs::File::create(&file).unwrap();
-    let mut child =
-        lineside(arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(seconds));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert!(child.wait().unwrap().success(), "watch ends well when it is asked to");
-    std::fs::read_to_string(&file).unwrap()
+/// Runs `watch` until what it printed is so, and gives that.
+async fn watch(arguments: &[&str], what: &str, is_so: impl Fn(&str) -> bool) -> String {
+    let watching = Going::begin(lineside(arguments));
+    watching.until(what, is_so).await;
+    watching.end("-INT")
 }
 
-#[test]
-fn watch_shows_the_state_and_then_the_changes() {
+#[tokio::test]
+async fn watch_shows_the_state_and_then_the_changes() {
     let server = shared_demo();
-    let lines = watch(&["watch", &server, "feed/city"], 3);
-    assert!(lines.contains("feed/city  state, part 1 of"), "{lines}");
-    assert!(lines.contains("+ vehicle "), "{lines}");
-    let json = watch(&["watch", &server, "feed/city-vehicles", "--json"], 2);
+    let is_change = |line: &str| line.contains("feed/city  ") && !line.contains("  state");
+    let lines = watch(&["watch", &server, "feed/city"], "it shows a change", |said| {
+        said.lines().any(is_change)
+    })
+    .await;
+    let (state, _) = lines.split_once("+ vehicle ").expect("vehicles in the state");
+    assert!(state.contains("feed/city  state, part 1 of"), "{lines}");
+    let vehicles = ["watch", &server, "feed/city-vehicles", "--json"];
+    let json = watch(&vehicles, "it prints a line", |said| said.contains('\n')).await;
     let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(first["channel"], "feed/city-vehicles");
 }
@@ -404,24 +443,40 @@ fn watch_says_what_is_wrong_and_ends_by_the_kind_of_it() {
     check(&["watch", "http://127.0.0.1:1", "feed/city"], 3);
 }
 
-#[test]
-fn watch_takes_up_a_broken_connection() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("out");
-    let server = ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
-    let port = server.url.rsplit(':').next().unwrap().to_owned();
-    let out = std::fs::File::create(&file).unwrap();
-    let arguments = ["watch", &server.url, "feed/city"];
-    let mut child =
-        lineside(&arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(2));
-    drop(server);
-    let _second = ServerProcess::start(&["demo", "--port", &port, "--vehicles", "10"]);
-    std::thread::sleep(Duration::from_secs(8));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let said = std::fs::read_to_string(&file).unwrap();
-    assert!(said.contains("trying again"), "{said}");
-    assert!(said.contains("connected again"), "{said}");
-    assert!(said.contains("state again, after a gap"), "{said}");
+/// An address whose connections lead to wherever is said at the moment.
+async fn leading_to(server: Arc<Mutex<String>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let address = server.lock().unwrap().trim_start_matches("http://").to_owned();
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(address).await.unwrap();
+                // Either may go away at any time.
+                _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn watch_takes_up_a_broken_connection() {
+    let start = || ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
+    let (first, second) = (start(), start());
+    let place = Arc::new(Mutex::new(first.url.clone()));
+    // A port that is given up may be anybody's before the second server has it.
+    let url = leading_to(Arc::clone(&place)).await;
+    let watching = Going::begin(lineside(&["watch", &url, "feed/city"]));
+    watching.until("it shows the state", |said| said.contains("feed/city  state, part")).await;
+    place.lock().unwrap().clone_from(&second.url);
+    drop(first);
+    watching
+        .until("it goes on with the state", |said| {
+            let (_, broken) = said.split_once("trying again").unwrap_or_default();
+            let (_, again) = broken.split_once("connected again").unwrap_or_default();
+            again.contains("state again, after a gap")
+        })
+        .await;
+    watching.end("-INT");
 }
