@@ -2,7 +2,6 @@
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -10,6 +9,7 @@ use reqwest::Response;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 
+use crate::stopping::STOP_MAX;
 use crate::support::http::{get, get_json, header};
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::site::{configure, serve};
@@ -201,7 +201,7 @@ async fn a_program_that_never_ends_holds_up_nobody() {
     // It was changed itself, so it was ended and begun again; the last one ends with the server.
     let both = begun(2).await;
     let (status, took) = server.stop("-TERM");
-    assert!(status.success() && took < Duration::from_secs(5), "{status} after {took:?}");
+    assert!(status.success() && took < STOP_MAX, "{status} after {took:?}");
     assert!(both.starts_with(&first));
     for id in both.lines() {
         let is_gone = async || {
