@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use reqwest::Response;
 
-use crate::support::http::{get, get_json, header, json, send};
-use crate::support::until::until_reply;
+use crate::support::http::{get, header, json, send};
+use crate::support::until::{until_json, until_reply};
 use crate::support::{DemoServer, demo};
 
 /// Waits until a feed's `Lineside-Status` begins with a word.
@@ -42,24 +42,21 @@ async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
     ] {
         until_status(&url, "city-vehicles", "fresh").await;
         switch(&server, "city-vehicles", fault).await;
-        let status = until_status(&url, "city-vehicles", "stale").await;
-        assert!(
-            status.starts_with(&format!("stale; reason={reason}; since=2")),
-            "{fault}: {status}"
-        );
+        // Here a slow machine is a timeout, too, which may come before.
+        until_status(&url, "city-vehicles", &format!("stale; reason={reason}; since=2")).await;
         let response = get(&format!("{url}/proxy/city-vehicles")).await;
         assert_eq!(response.status(), 200);
         assert!(response.headers()["age"].to_str().unwrap().parse::<u64>().is_ok());
         let bytes = response.bytes().await.unwrap();
         assert!(bytes.len() > 100 && !bytes.starts_with(b"<"), "{fault}: {} bytes", bytes.len());
-        let feed = get_json(&format!("{url}/api/v1/feeds/city-vehicles")).await;
-        if fault == "empty" {
+        until_json(&format!("{url}/api/v1/feeds/city-vehicles"), |feed| {
+            let [state, says] =
+                ["state", "reason"].map(|key| feed[key].as_str().unwrap_or_default());
             // A body with nothing in it is an answer: the state says so, and no failure does.
-            assert_eq!(feed["state"], "empty", "{feed}");
-        } else {
-            assert!(["stale", "failing"].contains(&feed["state"].as_str().unwrap()), "{feed}");
-            assert!(feed["reason"].as_str().unwrap().contains(reason), "{feed}");
-        }
+            let is_failure = ["stale", "failing"].contains(&state) && says.contains(reason);
+            if fault == "empty" { state == "empty" } else { is_failure }
+        })
+        .await;
         switch(&server, "city-vehicles", "").await;
     }
     until_status(&url, "city-vehicles", "fresh").await;
@@ -77,7 +74,8 @@ async fn clients_never_wait_for_a_producer_that_hangs() {
     {
         drop(get(&format!("{url}{path}")).await);
     }
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    // Who waited for a poll would be told so when that is given up, after fifteen seconds each.
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     server.stop().await;
 }
 
