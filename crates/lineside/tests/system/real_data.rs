@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lineside::Config;
-use lineside_ingest::{FeedConfig, FeedId, Location};
+use lineside::{Config, Running};
+use lineside_ingest::{Feed, FeedConfig, FeedId, Location};
 use serde_json::Value;
 
 use crate::support::events::{HeldByChannel, Stream};
@@ -20,10 +21,9 @@ use crate::support::http::get_json;
 use crate::support::{repository, serve};
 
 const LOADED_WITHIN: Duration = Duration::from_secs(300);
+const PLAYED_WITHIN: Duration = Duration::from_secs(90);
 /// Recorded seconds that pass in one: a snapshot each minute becomes ten in a second.
 const SPEED: f64 = 600.0;
-/// The same of the two that tell first of trips and half a minute later only of vehicles: whoever subscribes sees both.
-const SPEED_OF_PAIRS: f64 = 10.0;
 
 /// The folder of real feeds, or a word on why the test is skipped.
 fn real_data() -> Option<PathBuf> {
@@ -91,13 +91,23 @@ fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
     counts
 }
 
+/// Waits until a schedule was read, or refused.
+async fn until_read(server: &Running, id: &str, deadline: Instant) -> Arc<Feed> {
+    let feed = server.app().ingest().feed(id).unwrap();
+    while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
+        assert!(Instant::now() < deadline, "{} was not read in time", feed.config().url);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    feed
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_real_schedule_is_loaded_with_all_its_rows() {
     let Some(data) = real_data() else { return };
     let zips = zips_below(&data.join("gtfs"));
     let mut feeds = Vec::new();
     for (index, zip) in zips.iter().enumerate() {
-        let mut feed = feed(&format!("schedule-{index}"), Location::Path(zip.clone()));
+        let mut feed = feed(&format!("schedule-{index}"), Location::File(zip.clone()));
         feed.format = Some(lineside_formats::Format::Gtfs);
         feed.poll = Some(Duration::from_secs(3600));
         feeds.push(feed);
@@ -106,11 +116,7 @@ async fn every_real_schedule_is_loaded_with_all_its_rows() {
     let deadline = Instant::now() + LOADED_WITHIN;
     let (mut loaded, mut rows_compared) = (0, 0);
     for (index, zip) in zips.iter().enumerate() {
-        let feed = server.app().ingest().feed(&format!("schedule-{index}")).unwrap();
-        while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
-            assert!(Instant::now() < deadline, "{} was not loaded in time", zip.display());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let feed = until_read(&server, &format!("schedule-{index}"), deadline).await;
         let broken_on_purpose =
             zip.strip_prefix(data.join("gtfs")).unwrap().components().count() > 1;
         let Some(timetable) = feed.network().timetable() else {
@@ -179,21 +185,33 @@ async fn every_recorded_series_reaches_a_subscriber() {
 
 async fn replay(data: &Path, series: &Series) {
     let dir = data.join("gtfs-rt").join(series.folder);
-    let is_pair = series.matched && series.snapshots == 2;
-    let speed = if is_pair { SPEED_OF_PAIRS } else { SPEED };
-    let mut live = feed("live", Location::Replay { dir, speed });
-    live.format = Some(lineside_formats::Format::GtfsRt);
-    let mut feeds = Vec::new();
-    if let Some(schedule) = series.schedule {
+    let plan = series.schedule.map(|schedule| {
         let zip = data.join("gtfs").join(schedule).with_extension("zip");
-        feeds.push(FeedConfig::new(FeedId::new("plan").unwrap(), Location::Path(zip)));
-        live.static_feed = Some(FeedId::new("plan").unwrap());
+        FeedConfig::new(FeedId::new("plan").unwrap(), Location::Path(zip))
+    });
+    let feeds = |location| {
+        let mut live = feed("live", location);
+        live.format = Some(lineside_formats::Format::GtfsRt);
+        live.static_feed = plan.as_ref().map(|plan| plan.id.clone());
+        plan.iter().cloned().chain([live]).collect::<Vec<_>>()
+    };
+    // Nothing is played before the schedule is there and somebody listens.
+    let server = serve(config(feeds(Location::Path(dir.join("not there"))))).await;
+    if plan.is_some() {
+        let plan = until_read(&server, "plan", Instant::now() + LOADED_WITHIN).await;
+        assert!(plan.network().timetable().is_some(), "{}", plan.status().reason);
     }
-    feeds.push(live);
-    let server = serve(config(feeds)).await;
     let url = format!("http://{}", server.address());
-    let channel = if series.schedule.is_some() { "feed/plan" } else { "feed/live" };
-    let seen = follow(&url, channel, series).await;
+    let channel = if plan.is_some() { "feed/plan" } else { "feed/live" };
+    let mut stream = Stream::open(&url, &format!("channel={channel}")).await;
+    let mut held = HeldByChannel::default();
+    // Who has the state is told of whatever comes after it.
+    held.apply(&stream.next_within(PLAYED_WITHIN).await.expect("a state"));
+    let recorded = feeds(Location::Replay { dir, speed: SPEED });
+    server.app().ingest().change(recorded).await.unwrap();
+    let seen = follow((stream, held), channel, series).await;
+    let expect = get_json(&format!("{url}/api/v1/state?channel={channel}")).await;
+    assert!(expect["changes"].is_array());
     println!("{}: {seen:?}", series.folder);
     assert!(seen.records > 0, "{}: nothing came", series.folder);
     if series.matched {
@@ -212,13 +230,17 @@ struct Seen {
 }
 
 /// Follows a channel until the recording has been played and nothing more comes.
-async fn follow(url: &str, channel: &str, series: &Series) -> Seen {
-    let mut stream = Stream::open(url, &format!("channel={channel}")).await;
-    let mut held = HeldByChannel::default();
+async fn follow(
+    (mut stream, mut held): (Stream, HeldByChannel),
+    channel: &str,
+    series: &Series,
+) -> Seen {
     let mut seen = Seen::default();
-    let deadline = Instant::now() + Duration::from_secs(90);
+    let deadline = Instant::now() + PLAYED_WITHIN;
     loop {
-        let Some(event) = stream.next_within(Duration::from_secs(5)).await else { break };
+        // Before it begins the whole recording is looked through.
+        let silence = if seen.records == 0 { PLAYED_WITHIN } else { Duration::from_secs(5) };
+        let Some(event) = stream.next_within(silence).await else { break };
         held.apply(&event);
         for change in event.data["data"]["changes"].as_array().unwrap() {
             seen.count(&change["record"]["lineside"]);
@@ -231,8 +253,6 @@ async fn follow(url: &str, channel: &str, series: &Series) -> Seen {
             break;
         }
     }
-    let expect = get_json(&format!("{url}/api/v1/state?channel={channel}")).await;
-    assert!(expect["changes"].is_array());
     assert!(seen.publications >= series.snapshots / 2, "{}: {seen:?}", series.folder);
     seen
 }
