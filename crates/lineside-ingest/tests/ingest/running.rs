@@ -11,6 +11,9 @@ use lineside_sync::{Clock, RealClock};
 
 use crate::support::*;
 
+/// Longer than anything takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
 /// A real-time message of one vehicle whose time is the present.
 pub(crate) fn body(lat: f32) -> Vec<u8> {
     let now = RealClock::new().wall().seconds();
@@ -56,13 +59,10 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> Options {
 /// Waits for what must come; the deadline only ends a test that fails.
 pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
     let clock = RealClock::new();
-    for _ in 0..2_000 {
-        if is_so() {
-            return;
-        }
+    while !is_so() {
+        assert!(clock.monotonic() < PATIENCE, "it never happened that {what}");
         clock.sleep(Duration::from_millis(5)).await;
     }
-    panic!("it never happened that {what}");
 }
 
 /// Waits until a poll has failed in this way.
