@@ -101,7 +101,9 @@ async fn the_producer_is_asked_for_what_is_new_and_the_same_again_changes_nothin
         let first = until_reply("fresh", &url, is_fresh).await;
         let about = format!("{}/api/v1/feeds/{id}", server.url);
         let state = format!("{}/api/v1/state?channel=feed/{id}", server.url);
-        let confirmed = get_json(&about).await["last_success"].clone();
+        // The bytes are served before it is told that they came.
+        let told = until_json(&about, |found| found["last_success"].is_string()).await;
+        let confirmed = told["last_success"].clone();
         let position = header(&get(&state).await, "lineside-position").to_owned();
         until_json(&about, |found| found["last_success"] != confirmed).await;
         let again = get(&url).await;
@@ -228,8 +230,9 @@ async fn one_bad_entity_leaves_the_others() {
     let url = format!("{}/proxy/f", server.url);
     let response = until_reply("fresh", &url, is_fresh).await;
     assert_eq!(response.bytes().await.unwrap(), [MESSAGE, BAD_ENTITY].concat());
-    let feed = get_json(&format!("{}/api/v1/feeds/f", server.url)).await;
-    assert_eq!(feed["entities"], 1, "{feed}");
+    // The bytes are served before it is told what is in them.
+    let about = format!("{}/api/v1/feeds/f", server.url);
+    let feed = until_json(&about, |feed| feed["entities"] == 1).await;
     assert!(feed.to_string().contains("bad"), "its problem is named: {feed}");
 }
 

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::caller::Socket;
 use crate::support::events::{HeldByChannel, Stream};
-use crate::support::http::{client, get_json, json as json_of};
+use crate::support::http::{client, json as json_of};
 use crate::support::process::ServerProcess;
+use crate::support::until::until_json;
 use crate::support::until_ready;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -166,13 +167,9 @@ async fn a_planned_restart_loses_nothing_and_tells_nothing_twice() {
     // What comes while the reader is away, and is known to the server.
     house.place_bus(59.915);
     say(&server, 2).await;
-    let before = loop {
-        let state = get_json(&format!("{}/api/v1/state?channel=feed/city", server.url)).await;
-        if state.to_string().contains("59.915") {
-            break revision(&server).await;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+    let state = format!("{}/api/v1/state?channel=feed/city", server.url);
+    until_json(&state, |state| state.to_string().contains("59.915")).await;
+    let before = revision(&server).await;
     assert!(server.stop("-TERM").0.success());
     assert!(house.kept().exists());
     drop(stayer);
