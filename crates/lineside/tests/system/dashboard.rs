@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::support::http::{client, get, get_json, get_with};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until::until;
 use crate::support::until_ready;
 
 const TOKEN: &str = "a token for tests, and long enough";
@@ -101,17 +102,6 @@ async fn send_with(url: &str, fields: &[(&str, &str)], headers: &[(&str, &str)])
 
 fn location(response: &Response) -> &str {
     response.headers().get("location").map_or("", |address| address.to_str().unwrap())
-}
-
-/// Waits until it is so; the deadline only ends a test that fails.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    for _ in 0..400 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("it never happened that {what}");
 }
 
 /// What a page has as the value of a hidden field.
@@ -243,6 +233,8 @@ async fn a_feed_is_added_paused_and_removed() {
     let next = browser.do_it("/ops/add", &[&[("do", "apply")], &fields[..]].concat()).await;
     assert_eq!(next, "/ops/feeds/new?done=add&feed=new");
     assert!(browser.page(&next).await.contains("new is added."));
+    // From then on it is asked once an hour, or when somebody wants it.
+    until("its first poll is over", async || browser.feed("new").await["state"] == "ok").await;
 
     let list = [("next", "/ops?sort=name")];
     let next = browser.do_it("/ops/feeds/new/pause", &list).await;
@@ -261,9 +253,9 @@ async fn a_feed_is_added_paused_and_removed() {
     assert_eq!(refused.status(), 409, "a paused feed's source is left alone");
     assert!(refused.text().await.unwrap().contains("role=\"alert\""));
     browser.do_it("/ops/feeds/new/resume", &list).await;
-    let asked = producer.requests().len();
+    let asked = producer.n_asked("/b");
     browser.do_it("/ops/feeds/new/poll", &list).await;
-    until("its source is asked", async || producer.requests().len() > asked).await;
+    until("its source is asked", async || producer.n_asked("/b") > asked).await;
 
     assert!(browser.page("/ops/feeds/new/remove").await.contains("Remove new?"));
     let next = browser.do_it("/ops/feeds/new/remove", &[]).await;
