@@ -279,11 +279,10 @@ async fn what_cannot_be_reached_is_told_apart() {
                 tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request").await;
         }
     });
-    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
     // No name may be as long as that, so nobody is asked for it.
     let unnamed = format!("http://{}.invalid/", "x".repeat(64));
     let ingest = start(vec![
-        config("connect", &format!("http://{closed}/")),
+        config("connect", "http://127.0.0.1:1/"),
         config("tls", &format!("https://{talks_at}/")),
         config("dns", &unnamed),
         config("file", "/no/such/file.pb"),

@@ -264,7 +264,6 @@ async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
         _ => Reply::refused("500 Internal Server Error", "the database is down"),
     })
     .await;
-    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
     let as_messages = |id: &str, url: &str| feed(id, url, "").replace("\"raw\"", "\"gtfs-rt\"");
     let feeds = [
         as_messages("decode", &producer.url("/decode")),
@@ -272,7 +271,7 @@ async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
         // Of real time that would be no failure.
         feed("empty", &producer.url("/empty"), ""),
         as_messages("broken", &producer.url("/broken")),
-        as_messages("connect", &format!("http://{closed}/")),
+        as_messages("connect", "http://127.0.0.1:1/"),
     ];
     let (running, url) = server(&feeds.concat()).await;
     for (id, code, phase, status, head) in [
