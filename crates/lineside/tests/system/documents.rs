@@ -30,9 +30,12 @@ fn every_curl_line_in_the_papers_works() {
 
 fn check(paper: &Path, line: &str, server: &str, folder: &Path) {
     let command = line.replace(PRINTED, server);
-    let command = command.replacen("curl ", "curl --silent --show-error --fail --max-time 3 ", 1);
-    let output = Command::new("sh").args(["-c", &command]).current_dir(folder).output().unwrap();
     let endless = line.contains("curl -N");
+    // What has an end is let come to it; of the others the first words have come by then.
+    let seconds = if endless { 10 } else { 60 };
+    let options = format!("curl --silent --show-error --fail --max-time {seconds} ");
+    let command = command.replacen("curl ", &options, 1);
+    let output = Command::new("sh").args(["-c", &command]).current_dir(folder).output().unwrap();
     let ended_well =
         output.status.success() || (endless && output.status.code() == Some(CURL_TIMED_OUT));
     let error = String::from_utf8_lossy(&output.stderr);

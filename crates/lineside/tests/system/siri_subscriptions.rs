@@ -297,7 +297,8 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
     let consumer = Consumer::default();
     let address = consumer.start().await;
     // A private address is for whoever the admin is.
-    let ends = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(12);
+    // Late enough that something is told before.
+    let ends = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(40);
     let body = format!(
         r#"<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/"><S:Body>
         <sw:Subscribe xmlns:sw="http://wsdl.siri.org.uk" xmlns:siri="http://www.siri.org.uk/siri">
