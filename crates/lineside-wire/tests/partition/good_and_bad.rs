@@ -10,7 +10,7 @@ use lineside_wire::sse::Reader;
 use serde_json::json;
 
 use crate::peer::Peer;
-use crate::stage::{FAULT, Stage, eventually};
+use crate::stage::{FAULT, PATIENCE, Stage, eventually};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -122,13 +122,16 @@ fn a_large_state_to_many_keeps_no_other_room_waiting() {
             peer
         })
         .collect();
-    eventually("some wait for their turn", || stage.partitions.metrics().states_waiting() > 0);
+    let waiting = || stage.partitions.metrics().states_waiting();
+    eventually("some wait for their turn", || waiting() > 0);
+    let begun = Instant::now();
     for _ in 0..20 {
-        let begun = Instant::now();
         let offset = stage.publish(2, 100);
         assert_eq!(lone.next_offset(), offset);
-        assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+        assert!(waiting() > 0, "it came before the crowd had its states");
     }
+    // Of all together, as a busy machine may hold up any one of them.
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     assert_eq!(stage.hub.metrics().states_encoded_total, 2, "one for each room");
     drop(crowd);
     eventually("places are given back", || {
