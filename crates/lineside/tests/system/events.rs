@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::events::{Held, HeldByChannel, Stream};
 use crate::support::http::{assert_problem, get, get_json, get_with, json as json_of, problem};
+use crate::support::until::{PATIENCE, until_some};
 use crate::support::{demo, shared_demo};
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A channel's state as the API tells it, and where that is.
 async fn state(server: &str, channel: &str) -> (Held, String) {
@@ -28,7 +27,8 @@ async fn state(server: &str, channel: &str) -> (Held, String) {
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Asks for the state at some revision and reads on until an event of the channel lies past it, or none
-/// comes: then the subscriber must hold what the state held.
+/// comes: then the subscriber must hold what the state held. Silence alone does not tell that on a busy machine,
+/// where some of it may be on its way: then it is waited for.
 async fn assert_holds_what_the_server_holds(
     server: &str,
     channel: &str,
@@ -36,14 +36,22 @@ async fn assert_holds_what_the_server_holds(
     held: &mut HeldByChannel,
 ) {
     let mut expect = state(server, channel).await.0;
-    let silent_at = Instant::now() + SILENCE;
+    let begun = Instant::now();
+    let mut silent_at = begun + SILENCE;
     loop {
         let left = silent_at.saturating_duration_since(Instant::now());
-        let event = stream.next_within(left).await;
-        let Some(event) = event else {
-            assert_same(channel, held.get(channel), &expect);
-            return;
+        let Ok(event) = tokio::time::timeout(left, stream.next()).await else {
+            let got = held.get(channel);
+            if begun.elapsed() > PATIENCE
+                || (&got.epoch, &got.records) == (&expect.epoch, &expect.records)
+            {
+                assert_same(channel, got, &expect);
+                return;
+            }
+            silent_at = Instant::now() + SILENCE;
+            continue;
         };
+        let event = event.expect("the stream goes on");
         let is_ours = event.data["channel"] == channel;
         let is_state = event.data["data"].get("state").is_some();
         let offset = event.data["offset"].as_u64();
@@ -86,8 +94,10 @@ async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
         Stream::open(&url, "channel=feed/city&channel=feed/city-trips&channel=alerts/city-alerts")
             .await;
     let mut held = HeldByChannel::default();
-    let until = Instant::now() + Duration::from_secs(8);
-    while Instant::now() < until {
+    let begun = Instant::now();
+    let heard = |held: &HeldByChannel| held.0.get("feed/city").map_or(0, |city| city.publications);
+    while begun.elapsed() < Duration::from_secs(8) || heard(&held) <= 20 {
+        assert!(begun.elapsed() < PATIENCE, "only {} publications came", heard(&held));
         if let Some(event) = stream.next_within(Duration::from_secs(1)).await {
             held.apply(&event);
         }
@@ -96,7 +106,6 @@ async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
         assert_holds_what_the_server_holds(&url, channel, &mut stream, &mut held).await;
     }
     let city = held.get("feed/city");
-    assert!(city.publications > 20, "{}", city.publications);
     assert!(city.of_kind("vehicle").count() > 10);
     assert!(city.of_kind("trip_update").count() > 10);
     assert_eq!(city.of_kind("feed").count(), 4, "one for each feed of the network");
@@ -169,11 +178,32 @@ async fn the_states_position_is_one_to_subscribe_from() {
 #[tokio::test]
 async fn channels_of_routes_stops_vehicles_trips_and_areas_agree_with_the_state() {
     let server = shared_demo();
+    let look = async || {
+        let channels = channels_of_a_vehicle(&server).await;
+        for channel in channels.ok_or("no vehicle is on a trip")? {
+            let query =
+                url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
+            let mut stream = Stream::open(&server, &format!("channel={query}")).await;
+            let mut held = HeldByChannel::default();
+            held.apply(&stream.next_within(PATIENCE).await.unwrap());
+            let mut kinds = held.get(&channel).records.keys().map(|(_, kind, _)| kind);
+            assert!(kinds.clone().any(|kind| kind == "feed"), "{channel}: no feed record");
+            // A trip that ended since the vehicle was chosen has nothing to tell.
+            if kinds.all(|kind| kind == "feed") {
+                return Err(format!("{channel} is empty"));
+            }
+        }
+        Ok(())
+    };
+    until_some("all channels of a vehicle tell of something", look).await;
+}
+
+/// Channels that a vehicle on a trip has to do with, and one of a stop.
+async fn channels_of_a_vehicle(server: &str) -> Option<[String; 5]> {
     let vehicles = get_json(&format!("{server}/api/v1/vehicles")).await;
     let vehicle = vehicles["items"].as_array().unwrap().iter().find(|vehicle| {
         vehicle["lineside"]["route_id"].is_string() && vehicle["trip"]["trip_id"].is_string()
-    });
-    let vehicle = vehicle.expect("a vehicle on a route");
+    })?;
     let encode = |id: &Value| encode_segment(id.as_str().unwrap());
     let route = encode(&vehicle["lineside"]["route_id"]);
     let trip = encode(&vehicle["trip"]["trip_id"]);
@@ -184,22 +214,13 @@ async fn channels_of_routes_stops_vehicles_trips_and_areas_agree_with_the_state(
         vehicle["position"]["latitude"].as_f64().unwrap(),
         vehicle["position"]["longitude"].as_f64().unwrap(),
     );
-    let channels = [
+    Some([
         format!("route/city/{route}"),
         format!("trip/city-trips/{trip}"),
         format!("vehicle/city-vehicles/{id}"),
         format!("stop/city/{stop}"),
         format!("area/{}", geohash(lat, lon, 5)),
-    ];
-    for channel in &channels {
-        let query = url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
-        let mut stream = Stream::open(&server, &format!("channel={query}")).await;
-        let mut held = HeldByChannel::default();
-        held.apply(&stream.next_within(PATIENCE).await.unwrap());
-        let records = held.get(channel).records.keys();
-        assert!(records.clone().any(|(_, kind, _)| kind == "feed"), "{channel}: no feed record");
-        assert!(records.clone().any(|(_, kind, _)| kind != "feed"), "{channel} is empty");
-    }
+    ])
 }
 
 #[tokio::test]
