@@ -21,13 +21,13 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
     }
     let gtfs = tempfile::tempdir().unwrap();
     write_city(gtfs.path());
-    let schedule = FeedConfig::new(feed("city"), Location::of_path(gtfs.path()));
+    let schedule = FeedConfig::new(feed("city"), Location::Path(gtfs.path().to_owned()));
     let feeds = |location| {
         let mut recorded = FeedConfig::new(feed("recorded"), location);
         recorded.static_feed = Some(feed("city"));
         vec![recorded, schedule.clone()]
     };
-    let ingest = start(feeds(Location::of_path(&dir.path().join("not there"))));
+    let ingest = start(feeds(Location::Path(dir.path().join("not there"))));
     let network = ingest.network_of("city").unwrap();
     assert_eq!(network.id().as_str(), "city");
     // Who listens before it begins is told of each frame, however slow the machine is.

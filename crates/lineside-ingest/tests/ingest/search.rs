@@ -14,7 +14,7 @@ use crate::{
 async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     write_city(dir.path());
-    let mut config = FeedConfig::new(feed("city"), Location::of_path(dir.path()));
+    let mut config = FeedConfig::new(feed("city"), Location::Path(dir.path().to_owned()));
     config.publisher = Some("Ville de Zürich".into());
     let ingest = start(vec![config]);
     until("it is tried", || ingest.feeds()[0].was_tried()).await;

@@ -393,7 +393,7 @@ async fn an_extra_call_leaves_the_planned_ones_on_boards_unless_all_are_told() {
     write_city(dir.path());
     let upstream = Upstream::start(Answer::Bytes(answer(false))).await;
     let mut schedule = config("city", "unused");
-    schedule.url = lineside_ingest::Location::of_path(dir.path());
+    schedule.url = lineside_ingest::Location::Path(dir.path().to_owned());
     let mut feed = siri(&upstream.url("/siri"), request());
     feed.static_feed = Some(crate::support::feed("city"));
     let clock = Arc::new(SimulatedClock::new(UnixMillis::from_seconds(EIGHT)));
@@ -427,7 +427,7 @@ async fn siri_is_joined_to_the_schedule_by_its_ids_and_known_by_its_content() {
     let body = timetables(&journey("X:VehicleJourney::T1:LOC", ""), false);
     let upstream = Upstream::start(Answer::Bytes(ok(&body))).await;
     let mut schedule = config("city", "unused");
-    schedule.url = lineside_ingest::Location::of_path(dir.path());
+    schedule.url = lineside_ingest::Location::Path(dir.path().to_owned());
     let plain =
         FeedConfig { static_feed: Some(feed("city")), ..config("plain", &upstream.url("/plain")) };
     let mut mapped = siri(

@@ -107,7 +107,7 @@ async fn every_real_schedule_is_loaded_with_all_its_rows() {
     let zips = zips_below(&data.join("gtfs"));
     let mut feeds = Vec::new();
     for (index, zip) in zips.iter().enumerate() {
-        let mut feed = feed(&format!("schedule-{index}"), Location::File(zip.clone()));
+        let mut feed = feed(&format!("schedule-{index}"), Location::Path(zip.clone()));
         feed.format = Some(lineside_formats::Format::Gtfs);
         feed.poll = Some(Duration::from_secs(3600));
         feeds.push(feed);
