@@ -187,7 +187,11 @@ fn is_zip(body: &[u8]) -> bool {
 fn names_tables(head: &[u8], tail: &[u8]) -> bool {
     // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of
     // names. An archive that was cut off has no tail, but its first local header shows a name too.
-    TABLE_NAMES.iter().any(|name| contains(tail, name) || contains(head, name))
+    // Tables are read whichever letters are capitals.
+    let has = |bytes: &[u8], name: &[u8]| {
+        bytes.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name))
+    };
+    TABLE_NAMES.iter().any(|name| has(tail, name) || has(head, name))
 }
 
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {
@@ -304,6 +308,7 @@ mod tests {
         check(b" \r\n\t", None);
         check(b"\xEF\xBB\xBF", None);
         check(b"PK\x03\x04......................stops.txt", Some(Format::Gtfs));
+        check(b"PK\x03\x04......................Stop_Times.TXT", Some(Format::Gtfs));
         check(b"PK\x03\x04......................readme.md", Some(Format::Raw));
         #[cfg(feature = "netex")]
         check(b"<?xml version=\"1.0\"?>\n<PublicationDelivery/>", Some(Format::Netex));

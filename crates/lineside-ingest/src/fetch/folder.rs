@@ -86,9 +86,13 @@ pub(super) fn format_of(folder: &Path) -> Option<Format> {
 /// The schedule's files by name. A folder with tables is GTFS, whatever XML lies beside them.
 fn list(folder: &Path) -> Result<Vec<(String, Stamp)>, Failure> {
     let mut files = Vec::new();
-    let is_of_gtfs = |name: &str| name.ends_with(".txt") || name.ends_with(".geojson");
+    // Whichever letters are capitals, as in a zip.
+    let is_of_gtfs = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.ends_with(".txt") || name.ends_with(".geojson")
+    };
     walk(folder, "", 1, &is_of_gtfs, TABLES_MAX, &mut files)?;
-    if !files.iter().any(|(name, _)| find_file(name).is_some()) {
+    if !files.iter().any(|(name, _)| find_file(&name.to_ascii_lowercase()).is_some()) {
         let mut xml = Vec::new();
         walk(folder, "", XML_DEPTH_MAX, &is_xml, XML_FILES_MAX, &mut xml)?;
         if !xml.is_empty() {

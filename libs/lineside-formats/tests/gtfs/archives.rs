@@ -61,6 +61,16 @@ fn one_sub_directory_is_taken_with_a_problem() {
 }
 
 #[test]
+fn tables_are_read_whichever_letters_are_capitals() {
+    for rename in [str::to_uppercase, |name: &str| name.replacen("st", "St", 1)] {
+        let bytes = zip_of_town(rename);
+        let (timetable, problems) = load(&bytes).unwrap();
+        assert_eq!((timetable.trips().len(), problems), (2, vec![]));
+        assert_eq!(lineside_formats::sniff(&bytes), Some(lineside_formats::Format::Gtfs));
+    }
+}
+
+#[test]
 fn what_macs_add_is_ignored() {
     let mut files = town();
     let mut entries: Vec<(String, Vec<u8>)> = Vec::new();

@@ -192,7 +192,15 @@ fn find_tables(
     let mut directories: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for (path, entry) in paths {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        directories.entry(directory).or_default().insert(name.to_owned(), *entry);
+        let files = directories.entry(directory).or_default();
+        let small = name.to_ascii_lowercase();
+        let is_named = fields::find_file(&small).is_some() || small == fields::LOCATIONS;
+        if is_named && small != name {
+            // Whichever letters of a table's name are capitals, but one without any comes first.
+            files.entry(small).or_insert(*entry);
+        } else {
+            files.insert(name.to_owned(), *entry);
+        }
     }
     directories.retain(|_, files| files.keys().any(|name| fields::find_file(name).is_some()));
     if let Some(top) = directories.remove("") {
