@@ -24,10 +24,6 @@ const PAUSE_MIN: Duration = Duration::from_secs(10);
 const PAUSE_TIMES: u32 = 20;
 /// How long one is left alone that says nothing new: what it says becomes older all the same.
 const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
-/// How long ago each file may have been given for its age to be its producer's doing.
-const GIVEN_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// What is said of the age of files.
-const OUTDATED: &str = "outdated_file";
 /// What the discovery file is called.
 const DISCOVERY: &str = "gbfs";
 
@@ -53,8 +49,6 @@ struct Files {
     /// Those of each language, the first one's first.
     languages: Vec<Language>,
     hash: u64,
-    /// Each was given by its source a short while ago.
-    are_just_given: bool,
 }
 
 /// The files of a system in one language.
@@ -63,6 +57,8 @@ struct Language {
     /// As the discovery file has it; empty of the first one.
     name: String,
     read: Vec<(String, Bytes)>,
+    /// When each was given by its source last.
+    given: Vec<(String, UnixMillis)>,
     unread: Vec<(String, String)>,
     /// Those that are those of the first one.
     shared: Vec<String>,
@@ -72,16 +68,13 @@ struct Language {
 
 impl Files {
     /// None before each of them was asked for.
-    fn of(feed: &Feed, now: UnixMillis) -> Option<Files> {
+    fn of(feed: &Feed) -> Option<Files> {
         let parts = feed.parts();
         let discovery = feed.snapshot()?;
         let mut hashes = discovery.hash.to_le_bytes().to_vec();
-        let mut are_just_given = true;
         for Part { name, language, feed, .. } in parts.iter() {
             hashes.extend_from_slice(language.as_deref().unwrap_or_default().as_bytes());
             hashes.extend_from_slice(name.as_bytes());
-            let given = feed.status().last_success;
-            are_just_given &= given.is_none_or(|at| at >= now - GIVEN_WITHIN);
             match feed.snapshot() {
                 Some(snapshot) => hashes.extend_from_slice(&snapshot.hash.to_le_bytes()),
                 None if feed.was_tried() => {}
@@ -110,7 +103,7 @@ impl Files {
             language
         };
         let languages = names.iter().take(LANGUAGES_MAX).map(language).collect();
-        Some(Files { languages, hash: xxh3_64(&hashes), are_just_given })
+        Some(Files { languages, hash: xxh3_64(&hashes) })
     }
 }
 
@@ -122,6 +115,8 @@ impl Language {
             if first.iter().any(|other| is_the_same(part, other)) {
                 language.shared.push(name.clone());
             }
+            let given = part.feed.status().last_success;
+            language.given.extend(given.map(|given| (name.clone(), given)));
             match part.feed.snapshot() {
                 Some(snapshot) => language.read.push((name, snapshot.bytes.clone())),
                 None => language.unread.push((name, part.feed.status().reason.clone())),
@@ -143,6 +138,7 @@ impl Language {
             first: self.first.iter().map(String::as_str).collect(),
             is_whole: true,
             now: now.seconds(),
+            given: self.given.iter().map(|(name, at)| (name.as_str(), at.seconds())).collect(),
         }
     }
 }
@@ -189,7 +185,7 @@ impl Messages {
         if last.as_ref().is_some_and(is_resting) {
             return;
         }
-        let Some(files) = Files::of(feed, now) else { return };
+        let Some(files) = Files::of(feed) else { return };
         let is_known =
             |last: &LastLook| last.files == files.hash && last.ended.elapsed() < PAUSE_MAX;
         if last.as_ref().is_some_and(is_known) {
@@ -217,8 +213,6 @@ impl Messages {
             found.errors.extend(verdict.errors);
             found.is_cut_short |= verdict.is_cut_short;
         }
-        // What is polled seldom is old for that.
-        found.notices.retain(|kind| files.are_just_given || kind.code != OUTDATED);
         let took = watch.elapsed();
         *last = Some(LastLook { files: files.hash, ended: Stopwatch::start(), took });
         if let Some(first) = files.languages.first() {

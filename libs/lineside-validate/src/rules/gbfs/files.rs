@@ -178,7 +178,7 @@ pub(super) fn frame(look: &mut Look<'_>, document: &Value) {
     records::future(look, document, "last_updated");
     let ttl = document["ttl"].as_i64().unwrap_or(0).max(0);
     let updated = records::time(&document["last_updated"]);
-    if let Some(age) = updated.map(|updated| look.now - updated)
+    if let Some(age) = updated.map(|updated| look.given.saturating_sub(updated))
         && LIVE.contains(&look.file)
         && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_MORE_S)
     {

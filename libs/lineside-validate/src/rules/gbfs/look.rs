@@ -27,6 +27,8 @@ pub(super) struct Look<'a> {
     pub(super) version: Version,
     /// The clock, in seconds since 1970.
     pub(super) now: i64,
+    /// When the source gave the file last, in seconds since 1970.
+    pub(super) given: i64,
     pub(super) known: &'a mut Known,
     pub(super) out: &'a mut Notices,
     patience: &'a Patience<'a>,
@@ -37,11 +39,11 @@ impl<'a> Look<'a> {
     pub(super) fn new(
         (file, shown): (&'static str, String),
         version: Version,
-        now: i64,
+        (now, given): (i64, i64),
         (known, out): (&'a mut Known, &'a mut Notices),
         patience: &'a Patience<'a>,
     ) -> Look<'a> {
-        Look { file, shown, version, now, known, out, patience, path: String::new() }
+        Look { file, shown, version, now, given, known, out, patience, path: String::new() }
     }
 
     /// Says something about the place where the look is.

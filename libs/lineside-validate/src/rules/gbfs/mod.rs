@@ -52,6 +52,9 @@ pub struct System<'a> {
     pub is_whole: bool,
     /// The time at which it is judged, in seconds since 1970.
     pub now: i64,
+    /// When files were given by their source last, in seconds since 1970, where that was before `now`. What is fetched seldom
+    /// grows old where it is kept, and that is not its producer's doing: its age is what it was then.
+    pub given: Vec<(&'a str, i64)>,
 }
 
 impl System<'_> {
@@ -110,7 +113,9 @@ pub fn validate_while(
         let looked = catch_unwind(AssertUnwindSafe(|| {
             let out = if known.is_shared { &mut of_shared } else { &mut *notices };
             let (name, to) = ((table.name, shown), (&mut known, out));
-            let mut look = Look::new(name, version, system.now, to, &patience);
+            let given = system.given.iter().find(|(name, _)| *name == table.name);
+            let given = given.map_or(system.now, |(_, given)| system.now.min(*given));
+            let mut look = Look::new(name, version, (system.now, given), to, &patience);
             file(&mut look, &Node::of(table.fields, version), body, before.map(|(_, body)| *body));
         }));
         of_shared
@@ -297,6 +302,29 @@ mod tests {
             told.contains(&"missing_required_file fr/station_status.json".to_owned()),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn a_file_is_as_old_as_it_was_when_its_source_gave_it() {
+        const NOW: i64 = 1_767_250_000;
+        let page = |updated: i64| {
+            format!(
+                r#"{{"last_updated": {updated}, "ttl": 60, "version": "2.3", "data": {{"stations": []}}}}"#
+            )
+        };
+        let ages = |updated: i64, given: &[(&'static str, i64)]| {
+            let page = page(updated);
+            let files = vec![("station_status", page.as_bytes())];
+            let system = System { files, now: NOW, given: given.to_vec(), ..System::default() };
+            let mut notices = Notices::new(1);
+            assert!(validate(&system, &mut notices).is_empty());
+            notices.get("outdated_file").and_then(|found| found.samples[0]["age"].as_i64())
+        };
+        assert_eq!(ages(NOW - 3_600, &[]), Some(3_600));
+        assert_eq!(ages(NOW - 3_600, &[("station_status", NOW - 3_590)]), None, "it was fresh");
+        assert_eq!(ages(NOW - 9_000, &[("station_status", NOW - 3_600)]), Some(5_400));
+        assert_eq!(ages(NOW - 3_600, &[("vehicle_status", 0)]), Some(3_600), "another file");
+        assert_eq!(ages(NOW - 3_600, &[("station_status", i64::MAX)]), Some(3_600));
     }
 
     #[test]
