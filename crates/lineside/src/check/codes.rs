@@ -6,7 +6,7 @@ use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 
 /// What is said of a file that cannot be read where others can.
-pub(super) const UNREADABLE_FILE: &str = "unreadable_file";
+pub(crate) const UNREADABLE_FILE: &str = "unreadable_file";
 
 /// What decoders complain about, by code: what it means and what to do, in a sentence. `docs/rules/decoding.md` has the same.
 static DECODERS: &[(&str, &str)] = &[

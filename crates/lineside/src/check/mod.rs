@@ -35,7 +35,7 @@ use lineside_validate::{Context, Notices, Severity};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use codes::know;
+pub(crate) use codes::{UNREADABLE_FILE, know};
 pub(crate) use contents::contents;
 use counted::Counted;
 pub(crate) use counted::Progress;

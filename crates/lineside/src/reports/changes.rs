@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use lineside_validate::Severity;
+use lineside_validate::rules::gtfs::{Lack, Unread};
 use serde::{Deserialize, Serialize};
 
 use super::report::{Report, severity};
+use crate::check::UNREADABLE_FILE;
 
 /// Codes that are told one by one.
 const CODES_MAX: usize = 200;
@@ -34,7 +36,7 @@ impl Changes {
     /// made them, as another one may have other rules.
     ///
     /// A look that is not whole has found so many at least. So of it what is more is told, and nothing as less or gone; and what is less
-    /// than it found, but nothing as more or new.
+    /// than it found, but nothing as more or new. So it is of rules that had not all of a file to look at.
     pub(crate) fn of(before: &Report, now: &Report) -> Option<Changes> {
         if !before.is_word() || !now.is_word() || before.validator != now.validator {
             return None;
@@ -46,9 +48,11 @@ impl Changes {
         for finding in &now.findings {
             counts.entry((&finding.code, finding.severity)).or_default().1 += finding.total;
         }
-        let (is_more_known, is_less_known) = (before.is_all(), now.is_all());
-        let changed = counts.into_iter().filter(|(_, (before, now))| {
-            (now > before && is_more_known) || (now < before && is_less_known)
+        let is_beyond = |many: u64, few: u64, of: &Report, code: &str| {
+            many > few && uncounted(of, code).is_some_and(|most| many - few > most)
+        };
+        let changed = counts.into_iter().filter(|((code, _), (n_before, n_now))| {
+            is_beyond(*n_now, *n_before, before, code) || is_beyond(*n_before, *n_now, now, code)
         });
         let changed = changed.map(|((code, severity), (before, now))| Changed {
             code: code.to_owned(),
@@ -81,6 +85,20 @@ impl Changes {
     pub(crate) fn new_errors(&self) -> impl Iterator<Item = &Changed> {
         self.codes.iter().filter(|it| it.severity == Severity::Error && it.now > it.before)
     }
+}
+
+/// How many findings of a code there may be that a look has not counted; `None` if nobody knows.
+fn uncounted(report: &Report, code: &str) -> Option<u64> {
+    let has_unread_file = report.findings.iter().any(|it| it.code == UNREADABLE_FILE);
+    if !report.is_all() || has_unread_file {
+        return None;
+    }
+    // Of each row that no rule saw one more may be wrong.
+    let of_file = |file: &Unread| {
+        let is_known = file.lack == Lack::Rows && !file.may_hide(code);
+        is_known.then_some(file.rows)
+    };
+    report.unread.iter().map(of_file).sum()
 }
 
 #[cfg(test)]
@@ -130,6 +148,31 @@ mod tests {
         let of_older = Report { validator: "0".to_owned(), ..report("", &[]) };
         assert_eq!(Changes::of_messages(&of_older, &whole), None, "it may have had other rules");
         assert_eq!(Changes::of_messages(&whole, &of_older), None);
+    }
+
+    #[test]
+    fn what_a_rule_had_not_all_of_is_neither_gone_nor_new() {
+        use Severity::{Error, Warning};
+        let hidden = "trip_distance_exceeds_shape_distance";
+        let whole = report("a", &[(hidden, Error, 39), ("unknown_column", Warning, 9)]);
+        let row =
+            Unread { filename: "shapes.txt".to_owned(), lack: Lack::Rows, rows: 2, rules: 16 };
+        let found = [("invalid_float", Error, 1), ("unknown_column", Warning, 4)];
+        let partly = Report { unread: vec![row.clone()], ..report("b", &found) };
+        let changes = Changes::of(&whole, &partly);
+        assert_eq!(told(changes.as_ref()), [("invalid_float", 0, 1), ("unknown_column", 9, 4)]);
+        let changes = Changes::of(&partly, &whole);
+        assert_eq!(told(changes.as_ref()), [("invalid_float", 1, 0), ("unknown_column", 4, 9)]);
+        // In a row that was left out one more may be wrong.
+        let more = report("c", &[("invalid_float", Error, 1), ("unknown_column", Warning, 6)]);
+        assert_eq!(told(Changes::of(&partly, &more).as_ref()), []);
+        // Nobody knows of how many rows nothing could be read.
+        let header = Unread { lack: Lack::Header, rows: 0, ..row };
+        let partly = Report { unread: vec![header], ..report("b", &found) };
+        assert_eq!(told(Changes::of(&partly, &whole).as_ref()), [("invalid_float", 1, 0)]);
+        let cut_off = [("unreadable_file", Error, 1), ("unknown_column", Warning, 4)];
+        let changes = Changes::of(&whole, &report("b", &cut_off));
+        assert_eq!(told(changes.as_ref()), [("unreadable_file", 0, 1)]);
     }
 
     #[test]

@@ -50,6 +50,13 @@ impl Unread {
         tables.chain(Unread::of_zones(feed)).collect()
     }
 
+    /// Whether what a code is about may have been passed over, as its rule relies on the whole file.
+    pub fn may_hide(&self, code: &str) -> bool {
+        let Some(file) = File::of_name(&self.filename) else { return true };
+        let relying = super::rules().filter(|rule| rule.files.contains(&file));
+        relying.flat_map(|rule| rule.kinds).any(|kind| kind.code == code)
+    }
+
     fn of_zones(feed: &Feed) -> Option<Unread> {
         let is_unread = !matches!(feed.zones().status, Status::Parsed | Status::Missing);
         is_unread.then(|| Unread {
