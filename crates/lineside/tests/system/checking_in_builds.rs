@@ -103,6 +103,24 @@ fn a_report_is_written_whole_or_not_at_all() {
 }
 
 #[test]
+fn where_a_file_of_the_report_cannot_be_put_in_its_place_none_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("gtfs.zip"), zip()).unwrap();
+    fs::create_dir_all(at("report/report.html")).unwrap();
+    let check = || run(folder.path(), &["check", "gtfs.zip", "--date", DAY, "--output", "report"]);
+    let (code, _, error) = check();
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("report.html cannot be written: is a directory"), "{error}");
+    assert_eq!(names(&at("report")), ["report.html", "system_errors.json"]);
+    // What somebody else has there is not written over on the way.
+    fs::write(at("report/report.json"), "mine").unwrap();
+    assert_eq!(check().0, Some(3));
+    assert_eq!(fs::read_to_string(at("report/report.json")).unwrap(), "mine");
+    assert_eq!(names(&at("report")), ["report.html", "report.json", "system_errors.json"]);
+}
+
+#[test]
 fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();

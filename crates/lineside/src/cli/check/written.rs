@@ -34,19 +34,29 @@ pub(super) fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure>
         Failure::Unfinished(format!("{} cannot be written: {error}", path.display()))
     };
     fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    // Before anything of an earlier report, or of somebody else's, is written over.
+    for path in files.iter().map(|(name, _)| folder.join(name)) {
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            return Err(cannot(&path, &io::ErrorKind::IsADirectory.into()));
+        }
+    }
     let part = |name: &str| folder.join(format!("{name}.part"));
     let written = files.iter().try_for_each(|(name, text)| {
         fs::write(part(name), text).map_err(|error| cannot(&folder.join(name), &error))
     });
+    let mut ours = Vec::new();
     let moved = written.and_then(|()| {
         files.iter().try_for_each(|(name, _)| {
             let path = folder.join(name);
-            fs::rename(part(name), &path).map_err(|error| cannot(&path, &error))
+            fs::rename(part(name), &path).map_err(|error| cannot(&path, &error))?;
+            ours.push(path);
+            Ok(())
         })
     });
     if moved.is_err() {
         // Those that were not begun are not there.
         files.iter().for_each(|(name, _)| _ = fs::remove_file(part(name)));
+        ours.iter().for_each(|path| _ = fs::remove_file(path));
     }
     moved
 }
