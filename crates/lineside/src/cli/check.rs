@@ -224,7 +224,7 @@ fn codes(given: &[String]) -> Vec<String> {
 
 /// What the report calls an input that was given no name.
 fn name_of(input: &str) -> String {
-    if input == "-" { STDIN.to_owned() } else { input.to_owned() }
+    if input == "-" { STDIN.to_owned() } else { input::shown(input).into_owned() }
 }
 
 /// How the command ends, once all is told. What was not looked at to the end is not fine, whatever findings may be.

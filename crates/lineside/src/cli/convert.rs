@@ -10,7 +10,7 @@ use clap::Args;
 use lineside_ingest::SiriIds;
 
 use self::output::Output;
-use super::{Failure, print};
+use super::{Failure, input, print};
 use crate::config::read_id_table;
 use crate::convert::{By, Converted, Input, Refusal, Target, convert};
 
@@ -61,11 +61,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(schedule) => Some(given::open(schedule).await?),
         None => None,
     };
+    let name = input::shown(&input);
     let refused = |refusal| match refusal {
-        Refusal::NoWay(reason) => Failure::Usage(format!("{input}: {reason}")),
-        Refusal::Unreadable(reason) => Failure::Unfinished(format!("{input}: {reason}")),
+        Refusal::NoWay(reason) => Failure::Usage(format!("{name}: {reason}")),
+        Refusal::Unreadable(reason) => Failure::Unfinished(format!("{name}: {reason}")),
         Refusal::Schedule(reason) => {
-            let given = r#static.as_deref().unwrap_or_default();
+            let given = input::shown(r#static.as_deref().unwrap_or_default());
             let wanted = "a schedule in GTFS or NeTEx is wanted";
             Failure::Unfinished(format!("--static {given}: {wanted}: {reason}"))
         }

@@ -1,5 +1,6 @@
 //! What a command is to look at: a file, a folder, an address or standard input.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _};
 use std::sync::Arc;
 
@@ -17,6 +18,14 @@ pub(in crate::cli) enum Reach {
     Anywhere,
     /// Those that everybody on the internet may reach, and no others.
     Public,
+}
+
+/// What an input is called where it is told: an address without user, password and keys. Reports and logs are handed on.
+pub(in crate::cli) fn shown(input: &str) -> Cow<'_, str> {
+    match Location::parse(input) {
+        Ok(address @ Location::Http(_)) => Cow::Owned(address.to_string()),
+        _ => Cow::Borrowed(input),
+    }
 }
 
 /// The bytes of an input, at most so many.
@@ -41,11 +50,8 @@ pub(super) async fn read(input: &str, most: u64, reach: Reach) -> Result<Bytes, 
 
 /// What came of an input, by its name, which is said once.
 fn told(input: &str, reason: &str) -> String {
-    match input {
-        "-" => format!("{STDIN}: {reason}"),
-        _ if reason.starts_with(input) => reason.to_owned(),
-        _ => format!("{input}: {reason}"),
-    }
+    let name = if input == "-" { Cow::Borrowed(STDIN) } else { shown(input) };
+    if reason.starts_with(&*name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
 /// The bytes of a place, at most so many.
@@ -70,12 +76,14 @@ pub(in crate::cli) fn clock() -> Arc<dyn Clock> {
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::{shown, told};
 
     #[test]
     fn an_input_is_named_once() {
         assert_eq!(told("bad.bin", "bad.bin cannot be read: x"), "bad.bin cannot be read: x");
         assert_eq!(told("a.zip", "larger than 2 MiB"), "a.zip: larger than 2 MiB");
         assert_eq!(told("-", "larger than 2 MiB"), "standard input: larger than 2 MiB");
+        assert_eq!(shown("a?key=b.zip"), "a?key=b.zip");
+        assert_eq!(told("http://a:b@h/a.zip?key=c", "no"), "http://***@h/a.zip?key=***: no");
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::checking::{DAY, FILES, run, system, zip};
 use crate::support::process::lineside;
+use crate::support::site::Site;
 use crate::support::timetable::message;
 
 /// A report that is cut off, or not there, is no success.
@@ -118,6 +119,55 @@ fn where_a_file_of_the_report_cannot_be_put_in_its_place_none_is() {
     assert_eq!(check().0, Some(3));
     assert_eq!(fs::read_to_string(at("report/report.json")).unwrap(), "mine");
     assert_eq!(names(&at("report")), ["report.html", "report.json", "system_errors.json"]);
+}
+
+/// A build hands its report on, and its log.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_in_an_address_stand_in_no_report_and_no_log() {
+    let site = Site::default();
+    let message = r#"{"header":{"gtfs_realtime_version":"2.0","timestamp":1781500000},"entity":[
+        {"id":"1","vehicle":{"vehicle":{"id":"V1"},"position":{"latitude":0.2,"longitude":0.2}}}]}"#;
+    site.put("/now.json?key=s3cret&line=4", message);
+    let host = site.start().await.replace("http://", "");
+    let folder = tempfile::tempdir().unwrap();
+    let check = async |arguments: &[&str]| {
+        let arguments: Vec<String> = arguments.iter().map(|it| (*it).to_owned()).collect();
+        let at = folder.path().to_owned();
+        let ran = tokio::task::spawn_blocking(move || {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            run(&at, &[&["check"], &*arguments].concat())
+        });
+        ran.await.unwrap()
+    };
+    let is_clean = |text: &str| !["s3cret", "pa55w", "zqx"].iter().any(|it| text.contains(it));
+    let address = format!("http://zqx:pa55w@{host}/now.json?key=s3cret&line=4");
+    let called = format!("http://***@{host}/now.json?key=***&line=4");
+    for format in ["text", "json", "html"] {
+        let (code, out, error) = check(&[&address, "--format", format, "--output", "report"]).await;
+        assert!(code.is_some_and(|code| code < 2), "{error}");
+        assert!(is_clean(&out) && is_clean(&error), "{out}{error}");
+        assert!(format == "html" || out.contains(&called), "{out}");
+    }
+    for name in names(&folder.path().join("report")) {
+        let text = fs::read_to_string(folder.path().join("report").join(&name)).unwrap();
+        assert!(is_clean(&text), "{name}: {text}");
+    }
+    let (_, out, _) = check(&[&address, "--name", "North Lines"]).await;
+    assert!(out.starts_with("North Lines is "), "{out}");
+    // Nor where there is no report.
+    let none = address.replace("now", "none");
+    fs::write(folder.path().join("now.json"), message).unwrap();
+    for arguments in [
+        &[&*none, "--output", "report"][..],
+        &["now.json", "--static", &none],
+        &[&address, "--ids", "netex"],
+    ] {
+        let (code, _, error) = check(arguments).await;
+        assert!(code.is_some_and(|code| code >= 2), "{arguments:?}: {error}");
+        assert!(is_clean(&error) && error.contains("key=***"), "{error}");
+    }
+    let reason = fs::read_to_string(folder.path().join("report/system_errors.json")).unwrap();
+    assert!(is_clean(&reason) && reason.contains("none.json"), "{reason}");
 }
 
 #[test]

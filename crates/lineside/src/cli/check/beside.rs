@@ -8,7 +8,7 @@ use lineside_validate::rules::gbfs;
 
 use super::{Arguments, Files, INPUT_BYTES_MAX, Plan, given};
 use crate::check::{NOT_REAL_TIME, called};
-use crate::cli::{Failure, convert::ids_of, input, input::Reach, print};
+use crate::cli::{Failure, convert::ids_of, input, input::Reach, input::shown, print};
 
 /// Sees that the command makes sense as far as that can be told before anything is read.
 ///
@@ -44,7 +44,8 @@ pub(super) async fn put(
     plan: &mut Plan,
     reach: Reach,
 ) -> Result<(), Failure> {
-    let usage = |reason: &str| Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
+    let usage =
+        |reason: &str| Err(Failure::Usage(format!("{}: {reason}", shown(&arguments.input))));
     let format = sniff(body);
     let is_real_time = format.is_some_and(Format::is_real_time);
     if plan.schedule.is_some() && !is_real_time {
@@ -74,7 +75,8 @@ pub(super) async fn put(
         if let Some(other) = sniff(&read).filter(|other| *other != format && *other != Format::Raw)
         {
             let words = format!(
-                "--previous {previous} is {}, and the message is {}",
+                "--previous {} is {}, and the message is {}",
+                shown(previous),
                 called(other),
                 called(format)
             );
@@ -99,6 +101,7 @@ async fn before(input: &str, reach: Reach) -> Result<Vec<(String, Bytes)>, Failu
         return Ok(files.read);
     }
     let name = gbfs::name_of(&body);
-    let name = name.ok_or_else(|| Failure::Usage(format!("{input}: this is no file of GBFS")))?;
+    let name =
+        name.ok_or_else(|| Failure::Usage(format!("{}: this is no file of GBFS", shown(input))))?;
     Ok(vec![(name.to_owned(), body)])
 }

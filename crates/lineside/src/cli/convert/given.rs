@@ -10,7 +10,7 @@ use lineside_ingest::{Location, fetch_into, pack_folder};
 
 use super::{Failure, blocking};
 use crate::cli::{
-    input::{Reach, clock, config_of, fetch},
+    input::{Reach, clock, config_of, fetch, shown},
     print, system,
 };
 use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
@@ -21,7 +21,7 @@ const START_BYTES: usize = 8 << 10;
 /// A file with the bytes of a file, a folder, an address or standard input. What is no file of its own is brought into
 /// one without a name among the temporary files, which is gone when it is closed.
 pub(super) async fn open(input: &str) -> Result<File, Failure> {
-    let unfinished = |reason: String| Failure::Unfinished(format!("{input}: {reason}"));
+    let unfinished = |reason: String| Failure::Unfinished(format!("{}: {reason}", shown(input)));
     if input == "-" {
         let spooled = blocking(|| Spool::fill(&mut io::stdin().lock())).await?;
         return spooled.map_err(|error| unfinished(error.to_string()));
