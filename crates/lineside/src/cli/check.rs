@@ -12,7 +12,7 @@ use self::settings::Settings;
 use super::system::{self, Other, System};
 use super::{Failure, input, input::Reach, print};
 use crate::check::{
-    Checked, Files, Further, Plan, Progress, SAMPLES_MAX, STDIN, check, harmless, know, of_folder,
+    Checked, Files, Further, Plan, Progress, SAMPLES_MAX, STDIN, check, know, of_folder,
 };
 use crate::config::parse_size;
 use crate::convert::DISCOVERY;
@@ -168,7 +168,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     // The reference's report has no place for it.
     let beside = checked.beside().filter(|_| arguments.format == Format::Json);
-    beside.iter().for_each(|lines| print::note(lines));
+    beside.iter().flat_map(|lines| lines.lines()).for_each(|line| print::note(&line));
     let ended = ended(fail_on.is_met(checked.worst()), &checked.errors);
     if let (Err(_), Err(Failure::Unfinished(fault))) = (&told, &ended) {
         print::complain(fault);
@@ -274,7 +274,7 @@ async fn in_folder(input: &str, folder: PathBuf, reach: Reach) -> Result<(Bytes,
         return Ok((body, Files::default()));
     }
     let words = of_folder(&system::names_in(&folder));
-    Err(Failure::Unfinished(format!("{input}: {}", harmless(&words))))
+    Err(Failure::Unfinished(format!("{input}: {words}")))
 }
 
 /// All files of a system, as they are looked at.
@@ -323,7 +323,7 @@ async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked,
     });
     match print::watched(&*clock, |_| print::bar(progress.part()), looking).await {
         Ok(Ok(checked)) => Ok(checked),
-        Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {}", harmless(&reason)))),
+        Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {reason}"))),
         Err(error) => Err(Failure::Unfinished(format!("{name}: broke off: {error}"))),
     }
 }

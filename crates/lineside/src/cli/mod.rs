@@ -20,6 +20,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use url::Url;
 
+use crate::config::ConfigErrors;
+
 /// One server between public-transport producers and everyone else.
 ///
 /// Lineside polls each feed once, keeps the last good bytes, and serves any number of readers: the
@@ -76,8 +78,10 @@ pub(crate) enum Failure {
     Findings,
     /// What was measured is not what it should be, and has been said.
     Losses,
-    /// What was asked for makes no sense: the command line or the configuration.
+    /// What was asked for makes no sense.
     Usage(String),
+    /// A configuration makes no sense.
+    Configuration(ConfigErrors),
     /// Something could not be read, reached or finished.
     Unfinished(String),
 }
@@ -113,6 +117,10 @@ pub async fn run(cli: Cli) -> ExitCode {
         Err(Failure::Findings | Failure::Losses) => ExitCode::from(1),
         Err(Failure::Usage(reason)) => {
             print::complain(&reason);
+            ExitCode::from(2)
+        }
+        Err(Failure::Configuration(errors)) => {
+            errors.iter().for_each(|error| print::complain(&error.to_string()));
             ExitCode::from(2)
         }
         Err(Failure::Unfinished(reason)) => {

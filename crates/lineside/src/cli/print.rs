@@ -8,6 +8,7 @@ use std::time::Duration;
 use lineside_sync::Clock;
 
 use super::Failure;
+use crate::check::harmless;
 
 /// How often what is under way is drawn anew.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
@@ -44,13 +45,14 @@ pub(crate) fn colors_on(stream: &impl io::IsTerminal) -> bool {
     stream.is_terminal() && !plain
 }
 
-/// Writes a line about something that went wrong, or that is only for the person watching.
+/// Writes one line about something that went wrong, or that is only for the person watching. What is named in it may have
+/// been named by strangers, and begins no line of its own: a build would take that for a word to itself.
 pub(crate) fn note(line: &dyn Display) {
     // Nobody is left to tell when standard error is gone.
-    _ = writeln!(io::stderr().lock(), "{line}");
+    _ = writeln!(io::stderr().lock(), "{}", harmless(&line.to_string()));
 }
 
-/// Writes why the command ends.
+/// Writes why the command ends, in a line.
 pub(crate) fn complain(reason: &str) {
     note(&format_args!("lineside: {reason}"));
 }

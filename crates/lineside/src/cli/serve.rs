@@ -71,7 +71,7 @@ fn read_config(file: Option<PathBuf>, needed: bool) -> Result<(Config, Option<Pa
     };
     match Config::load(&file) {
         Ok(config) => Ok((config, Some(file))),
-        Err(errors) => Err(Failure::Usage(errors.to_string())),
+        Err(errors) => Err(Failure::Configuration(errors)),
     }
 }
 

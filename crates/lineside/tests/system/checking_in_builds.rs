@@ -170,6 +170,34 @@ async fn keys_in_an_address_stand_in_no_report_and_no_log() {
     assert!(is_clean(&reason) && reason.contains("none.json"), "{reason}");
 }
 
+/// A line that begins so is a word to the build itself.
+#[test]
+fn a_name_begins_no_line_of_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let name = "no\n::error::x\u{1b}[2J";
+    fs::write(folder.path().join(name), "fail_on = \n").unwrap();
+    let missing = format!("{name}.zip");
+    for arguments in [
+        &["check", &*missing][..],
+        &["check", name],
+        &["check", "gtfs.zip", "--static", &missing],
+        &["check", "gtfs.zip", "--config", &missing],
+        &["check", "gtfs.zip", "--config", name],
+        &["check", "gtfs.zip", "--output", name],
+        &["check", "gtfs.zip", "--ignore", name],
+        &["convert", &missing, "--to", "gtfs"],
+        &["serve", "--config", &missing],
+        &["serve", "--config", name],
+    ] {
+        let (code, _, error) = run(folder.path(), arguments);
+        assert!(code.is_some_and(|code| code >= 2), "{arguments:?}: {error}");
+        let is_ours = |line: &str| line.starts_with("lineside: ");
+        assert!(error.lines().all(is_ours) && !error.contains('\u{1b}'), "{arguments:?}: {error}");
+        assert!(error.contains(r"no\n::error::x"), "{arguments:?}: {error}");
+    }
+}
+
 #[test]
 fn what_the_reports_json_has_no_place_for_stands_on_standard_error() {
     let folder = tempfile::tempdir().unwrap();

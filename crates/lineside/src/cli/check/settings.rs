@@ -33,7 +33,7 @@ impl Settings {
     }
 
     fn parse(text: &str) -> Result<Settings, String> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: Table = text.parse().map_err(|error| at_its_line(text, &error))?;
         let mut settings = Settings::default();
         for (key, value) in &table {
             let refused = |reason: String| format!("{key}: {reason}");
@@ -50,6 +50,14 @@ impl Settings {
         }
         Ok(settings)
     }
+}
+
+/// A fault of the TOML in one line, as all that is told.
+fn at_its_line(text: &str, fault: &toml::de::Error) -> String {
+    let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+    let words: Vec<&str> = fault.message().lines().map(str::trim).collect();
+    format!("line {line}: {}", words.join("; "))
 }
 
 fn fail_on_of(value: &Value) -> Result<FailOn, String> {
