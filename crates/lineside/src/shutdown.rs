@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::server::Running;
@@ -56,27 +56,36 @@ impl Shutdown {
 }
 
 /// Lets a server run until the process is asked to stop, then stops it; asked again, does not wait.
-///
-/// # Errors
-/// If the system does not let us listen for signals.
-pub(crate) async fn run_until_asked(running: Running) -> std::io::Result<()> {
-    let asked = asked_to_stop().await;
+pub(crate) async fn run_until_asked(running: Running, mut signals: Signals) {
+    signals.asked_to_stop().await;
     tokio::select! {
-        () = running.stop() => asked,
-        again = asked_to_stop() => again,
+        () = running.stop() => {}
+        () = signals.asked_to_stop() => {}
     }
 }
 
-/// Ends when the process is asked to stop: SIGTERM or SIGINT.
-///
-/// # Errors
-/// If the system does not let us listen for signals.
-pub(crate) async fn asked_to_stop() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// SIGTERM and SIGINT, which from here on end the process no more by themselves.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Listens from now on: what comes before it is asked for is not lost.
+    ///
+    /// # Errors
+    /// If the system does not let us listen.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
-    Ok(())
+
+    /// Ends when the process is asked to stop.
+    pub(crate) async fn asked_to_stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

@@ -7,7 +7,7 @@ use lineside_sim::{FaultPlan, limits};
 
 use super::{Failure, greeting, log, print};
 use crate::demo::{Asking, DemoOptions, start_demo};
-use crate::shutdown;
+use crate::shutdown::{Signals, run_until_asked};
 
 /// The slowest and the fastest city: below, nothing seems to move; above, polls follow each other
 /// faster than they are answered.
@@ -80,6 +80,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         data_dir: arguments.data_dir,
     };
     let running = start_demo(options).await.map_err(|error| Failure::unfinished(&error))?;
+    // Who has read the greeting may ask it to stop.
+    let signals = Signals::listen().map_err(|error| Failure::Unfinished(error.to_string()))?;
     print::say(&greeting::demo(&running));
-    shutdown::run_until_asked(running).await.map_err(|error| Failure::Unfinished(error.to_string()))
+    run_until_asked(running, signals).await;
+    Ok(())
 }

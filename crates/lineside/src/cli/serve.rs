@@ -10,7 +10,7 @@ use lineside_sync::{Clock, RealClock};
 use super::{Failure, greeting, log, print};
 use crate::config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
 use crate::server::{self, Start};
-use crate::shutdown;
+use crate::shutdown::{Signals, run_until_asked};
 
 /// The configuration that is read when nothing else is said.
 const CONFIG_DEFAULT: &str = "lineside.toml";
@@ -53,8 +53,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     config.admin.or_from_environment();
     let start = Start { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
     let running = server::start(start).await.map_err(|error| Failure::unfinished(&error))?;
+    // Who has read the greeting may ask it to stop.
+    let signals = Signals::listen().map_err(|error| Failure::Unfinished(error.to_string()))?;
     print::say(&greeting::serving(&running));
-    shutdown::run_until_asked(running).await.map_err(|error| Failure::Unfinished(error.to_string()))
+    run_until_asked(running, signals).await;
+    Ok(())
 }
 
 /// The configuration and the file that it came from.

@@ -4,7 +4,7 @@ use clap::Args;
 use url::Url;
 
 use super::{Failure, print};
-use crate::shutdown;
+use crate::shutdown::Signals;
 use crate::watch::{Ended, Show, Style, follow};
 
 /// Follow channels of a running server in the terminal
@@ -34,11 +34,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let show = Show::new(style, print::in_colors());
     let event = |data: &str| print::say(&show.lines(data));
     let note = |text: &str| print::note(&text);
+    let signals = Signals::listen();
+    let mut signals = signals.map_err(|error| Failure::Unfinished(error.to_string()))?;
     let ended = tokio::select! {
         ended = follow(&arguments.server, &arguments.channels, event, note) => ended,
-        stop = shutdown::asked_to_stop() => {
-            return stop.map_err(|error| Failure::Unfinished(error.to_string()));
-        }
+        () = signals.asked_to_stop() => return Ok(()),
     };
     match ended {
         Ended::NobodyReads => Ok(()),

@@ -1,11 +1,16 @@
 //! Stopping: clean, within five seconds, whatever is going on.
 
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::support::events::Stream;
 use crate::support::http::get;
-use crate::support::process::ServerProcess;
-use crate::support::until::until_reply;
+use crate::support::process::{ServerProcess, lineside};
+use crate::support::until::{until, until_reply};
 
 /// Five seconds, and some more for a busy machine to send the signal and to tell of the end.
 pub(crate) const STOP_MAX: Duration = Duration::from_secs(5 + 3);
@@ -22,7 +27,7 @@ async fn a_server_stops_cleanly_within_five_seconds() {
         let address = server.url.trim_start_matches("http://").to_owned();
         let _silent = std::net::TcpStream::connect(&address).unwrap();
         let mut half = std::net::TcpStream::connect(&address).unwrap();
-        std::io::Write::write_all(&mut half, b"GET / HT").unwrap();
+        half.write_all(b"GET / HT").unwrap();
         let stopping = tokio::task::spawn_blocking(move || server.stop(signal));
         for mut stream in streams {
             while stream.next_within(STOP_MAX).await.is_some() {}
@@ -31,6 +36,54 @@ async fn a_server_stops_cleanly_within_five_seconds() {
         assert!(status.success(), "{signal}: {status}");
         assert!(took < STOP_MAX, "{signal}: {took:?}");
     }
+}
+
+/// Whoever starts it may have read the greeting, and ask it to stop at once.
+#[tokio::test]
+async fn a_server_can_be_asked_to_stop_before_its_greeting_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lineside.toml");
+    std::fs::write(&file, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n").unwrap();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    fill(&writer);
+    let mut command = lineside(&["serve", "--config", file.to_str().unwrap()]);
+    let mut child = Left(command.stdout(writer).stderr(Stdio::null()).spawn().unwrap());
+    // What it was started with has an end of the pipe, too.
+    drop(command);
+    // It can write nothing of its greeting yet.
+    let status = format!("/proc/{}/status", child.0.id());
+    until("it listens for SIGTERM", async || {
+        let status = std::fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (15 - 1)) != 0
+    })
+    .await;
+    let id = child.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    let mut said = String::new();
+    reader.read_to_string(&mut said).unwrap();
+    let status = child.0.wait().unwrap();
+    assert!(status.success() && said.contains("Ctrl-C"), "{status} {said}");
+}
+
+/// A process that a test may leave behind.
+struct Left(Child);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        // Already gone when the test stopped it itself.
+        _ = self.0.kill();
+    }
+}
+
+/// Leaves no room in a pipe for a single byte more.
+fn fill(pipe: &std::io::PipeWriter) {
+    // Opened once more, so that only this end does not wait.
+    let again = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let mut options = File::options();
+    let options = options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+    let mut again = options.open(again).unwrap();
+    while again.write(&[b' '; 4096]).is_ok() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
