@@ -120,10 +120,11 @@ impl Notification {
         }
     }
 
-    /// A schedule runs out, or runs on after that was said.
+    /// A schedule that came `since` then runs out, or runs on after that was said.
     pub(super) fn of_expiry(
         feed: About,
         (last, days_left): (Date, i64),
+        since: UnixMillis,
         runs_on: bool,
         now: UnixMillis,
     ) -> Notification {
@@ -146,7 +147,7 @@ impl Notification {
             ),
         };
         Notification {
-            id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}")),
+            id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}@{}", since.0)),
             kind: Kind::Expiry,
             at: rfc3339(now).unwrap_or_default(),
             state: None,
@@ -174,7 +175,9 @@ impl Notification {
         let count =
             |it: &Changed| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
         let errors = changes.new_errors().map(count).collect();
-        Self::of_errors(feed, version, errors, address, now)
+        // A version may come again, and bring the same errors again.
+        let news = format!("{version}@{}", report.at.0);
+        Self::of_errors(feed, &news, errors, address, now)
     }
 
     /// Messages of real time have errors, in several in a row, that they had not; `report` is where they are told. Nothing if
@@ -313,7 +316,8 @@ mod tests {
     #[test]
     fn an_expiry_says_how_long_it_is() {
         let notification = |days, runs_on| {
-            Notification::of_expiry(about(), (date(2026, 12, 1), days), runs_on, UnixMillis(0))
+            let (last, at) = (date(2026, 12, 1), UnixMillis(0));
+            Notification::of_expiry(about(), (last, days), at, runs_on, at)
         };
         let title = |days| notification(days, false).title;
         assert_eq!(title(30), "City runs out in 30 days");
@@ -361,5 +365,27 @@ mod tests {
         assert_eq!(notification.text(), "City is failing: http_500: \"no\". http://h/feeds/city");
         let later = Notification::of_state(about(), &status, FeedState::Ok, UnixMillis(99));
         assert_eq!(later.id, notification.id, "the same news");
+    }
+
+    #[test]
+    fn what_is_told_again_later_is_another_notification() {
+        use lineside_validate::Severity::Error;
+
+        use crate::reports::{Changes, test_report};
+        let mut report = test_report("a", &[("duplicate_key", Error, 2)]);
+        report.changes = Changes::of(&test_report("b", &[]), &report);
+        let said = |at: i64, now: i64| {
+            let report = Report { at: UnixMillis(at), ..report.clone() };
+            let address = "http://h/r".to_owned();
+            Notification::of_findings(about(), &report, address, UnixMillis(now)).unwrap().id
+        };
+        assert_eq!(said(1, 2), said(1, 9), "the same look");
+        assert_ne!(said(1, 2), said(5, 6), "the version was here, was gone, and is here again");
+        let ends = |since: i64, now: i64| {
+            let end = (date(2026, 12, 1), 7);
+            Notification::of_expiry(about(), end, UnixMillis(since), false, UnixMillis(now)).id
+        };
+        assert_eq!(ends(1, 2), ends(1, 9));
+        assert_ne!(ends(1, 2), ends(5, 6));
     }
 }

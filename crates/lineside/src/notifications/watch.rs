@@ -313,6 +313,7 @@ impl Watch {
         let Ok(at) = Timestamp::from_millisecond(now.0) else { return };
         let today = at.to_zoned(timetable.timezone().clone()).date();
         let days_left = i64::from((last - today).get_days());
+        let since = feed.held().map_or(UnixMillis::default(), |held| held.snapshot().fetched_at);
         for target in &mut self.targets {
             let said = target.ends.get(feed.id()).copied().unwrap_or(End::Far);
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_expiry);
@@ -321,7 +322,8 @@ impl Watch {
             }
             let end = End::of(days_left);
             let about = about(&self.app, feed);
-            let notification = Notification::of_expiry(about, (last, days_left), end > said, now);
+            let end_of = (last, days_left);
+            let notification = Notification::of_expiry(about, end_of, since, end > said, now);
             target.outbox.put(feed.id(), Kind::Expiry, end.word(), notification);
             target.ends.insert(feed.id().clone(), end);
         }

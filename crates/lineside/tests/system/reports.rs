@@ -163,6 +163,32 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     server.stop("-TERM");
 }
 
+#[tokio::test]
+async fn errors_that_come_back_are_another_notification() {
+    let hook = Producer::answering(|_| Reply::ok("")).await;
+    let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
+    let house = House::new(&keys).await;
+    house.give(&schedule(""));
+    let server = house.start().await;
+    let report_url = format!("{}/api/v1/feeds/city/report", server.url);
+    for n_told in 1..=2 {
+        // Two that are well, so that there is time to see one of them.
+        for (stop, stops) in [("", 2), ("F,Fair,59.9,10.7\n", 3)] {
+            house.give(&schedule(stop));
+            let is_well = |found: &Value| {
+                count(found, "point_near_origin") == 0
+                    && found["summary"]["counts"]["Stops"] == stops
+            };
+            until_report(&report_url, is_well).await;
+        }
+        house.give(&schedule(FAR));
+        until("the hook is told", async || findings(&hook).len() >= n_told).await;
+    }
+    let told: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    server.stop("-TERM");
+}
+
 /// What pages and the badge say of the two versions.
 async fn shown(server: &str, first: &Value, second: &Value) {
     let page = text(&format!("{server}/feeds/city")).await;
