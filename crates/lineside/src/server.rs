@@ -45,6 +45,8 @@ const TICK_INTERVAL: Duration = Duration::from_millis(250);
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
 /// How long sessions that were told to go may take beyond the drain time.
 const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
+/// How long it may take to end looks at what visitors brought, and to take that away.
+const VISITORS_STOP_MAX: Duration = Duration::from_millis(500);
 /// How long each of the two parts may take of what is written for the next start: as long as a slow disk needs for it.
 const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often the certificate's files are looked at.
@@ -201,6 +203,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) -> JoinHandle<()> {
     tokio::spawn(validators::watch(app.clone()));
     tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
+    tokio::task::spawn_blocking(visitors::sweep);
     if let Some(tls) = tls {
         tokio::spawn(reload(Arc::clone(tls), app.shutdown().clone()));
     }
@@ -348,8 +351,15 @@ impl Running {
         }
         let partitions = Arc::clone(self.app.partitions());
         let ended = tokio::task::spawn_blocking(move || partitions.join());
-        if within(SESSIONS_STOP_MAX, ended).await.is_none() {
+        let (sessions, visitors) = tokio::join!(
+            within(SESSIONS_STOP_MAX, ended),
+            within(VISITORS_STOP_MAX, self.app.visitors().stop())
+        );
+        if sessions.is_none() {
             tracing::info!("sessions that did not read their last words are dropped");
+        }
+        if visitors.is_none() {
+            tracing::warn!("what visitors brought is still being taken away");
         }
         if let Some(keeping) = keeping {
             let ingest = Arc::clone(self.app.ingest());

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -31,7 +32,7 @@ use crate::config::{self, size_text};
 use crate::http::{Refusal, admin, aside, limits};
 use crate::patience::within;
 use crate::reports::Report;
-use crate::visitors::{Brought, Full, Place, Standing, name_of};
+use crate::visitors::{Brought, Desk, Full, Place, Standing, name_of};
 
 const ADDRESS: &str = "/validate";
 /// The longest address that is taken.
@@ -132,13 +133,13 @@ async fn brought(
         DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
         let form = Multipart::from_request(request, app).await;
         let form = form.map_err(|error| not(StatusCode::BAD_REQUEST, error.body_text()))?;
-        let reading = within(BRINGING_TIME_MAX, read_parts(form, rules)).await;
+        let reading = within(BRINGING_TIME_MAX, read_parts(form, app.visitors(), rules)).await;
         return Ok((place, reading.ok_or_else(late)??));
     }
     if kind == Kind::File {
         let body = request.into_body().into_data_stream();
         let body = body.map_err(|_| not(StatusCode::BAD_REQUEST, "The file did not come whole."));
-        let reading = read_file(body, name_of(""), rules);
+        let reading = read_file(body, name_of(""), app.visitors(), rules);
         let reading = within(BRINGING_TIME_MAX, reading).await;
         return Ok((place, reading.ok_or_else(late)??));
     }
@@ -199,13 +200,17 @@ impl From<MultipartError> for Not {
 }
 
 /// The file or the address of a form; a field that is left empty counts as absent.
-async fn read_parts(mut form: Multipart, rules: &config::Visitors) -> Result<Brought, Not> {
+async fn read_parts(
+    mut form: Multipart,
+    desk: &Arc<Desk>,
+    rules: &config::Visitors,
+) -> Result<Brought, Not> {
     let (mut url, mut file) = (String::new(), None);
     while let Some(mut part) = in_time(form.next_field()).await? {
         match part.name() {
             Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
                 let name = name_of(part.file_name().unwrap_or_default());
-                file = Some(read_file(part, name, rules).await?);
+                file = Some(read_file(part, name, desk, rules).await?);
             }
             Some("url") => url = read_text(part).await?,
             _ => while in_time(part.chunk()).await?.is_some() {},
@@ -237,6 +242,7 @@ async fn read_text(mut part: Field<'_>) -> Result<String, Not> {
 async fn read_file<E: Into<Not>>(
     body: impl Stream<Item = Result<Bytes, E>>,
     name: String,
+    desk: &Arc<Desk>,
     rules: &config::Visitors,
 ) -> Result<Brought, Not> {
     let mut body = pin!(body);
@@ -244,8 +250,9 @@ async fn read_file<E: Into<Not>>(
         tracing::error!(%error, "a visitor's file cannot be taken");
         not(StatusCode::SERVICE_UNAVAILABLE, "This server has no room for the file at the moment.")
     };
-    let room =
-        aside(Brought::room).await.map_err(|refusal| not(refusal.status(), refusal.words()))?;
+    let desk = Arc::clone(desk);
+    let room = aside(move || desk.room()).await;
+    let room = room.map_err(|refusal| not(refusal.status(), refusal.words()))?;
     let (folder, file) = room.map_err(|error| no_room(&error))?;
     let mut file = File::from_std(file);
     let mut length: u64 = 0;

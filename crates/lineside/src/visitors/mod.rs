@@ -3,26 +3,36 @@
 //! A visitor's file may be anything, so no thread of the server reads it. It lies in a folder of its own until a process of this
 //! same program (`lineside check`) has looked at it within its time and memory: what breaks that process breaks nothing here. One
 //! runs at a time, below whoever serves; the others wait, a bounded number of them, and who comes then is told to come again.
+//! Where the server stops, the process ends and the folders go.
 
 mod kept;
+mod rooms;
 mod work;
 mod written;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::kept::Kept;
+pub(crate) use self::rooms::sweep;
+use self::rooms::{Own, Rooms};
 pub(crate) use self::work::Brought;
 use crate::admin::random_text;
 use crate::config;
+use crate::patience::pause;
 
 /// Files that are brought, wait or are looked at, at once.
 const PLACES_MAX: usize = 8;
@@ -32,6 +42,9 @@ const PLACES_PER_ADDRESS_MAX: usize = 2;
 const FAILED_MAX: usize = 1_000;
 /// Characters of a link: 256 bits in base 64.
 const LINK_CHARS: usize = 43;
+/// How often it is tried to take away what visitors brought, while a program that was killed is still about to end.
+const CLEARINGS_MAX: usize = 20;
+const CLEARING_PAUSE: Duration = Duration::from_millis(10);
 /// Characters of what a file is called.
 const NAME_CHARS_MAX: usize = 100;
 
@@ -110,12 +123,17 @@ pub(crate) struct Desk {
     jobs: Mutex<Jobs>,
     /// Who is looked at now.
     turn: Semaphore,
+    /// Where files lie until they were looked at.
+    rooms: Rooms,
+    /// Those that wait or are looked at, until they are told to stop.
+    looks: TaskTracker,
+    stopping: CancellationToken,
     kept: Kept,
     /// This program.
     program: PathBuf,
     clock: Arc<dyn Clock>,
     /// Where reports lie that no data folder keeps.
-    _temporary: Option<TempDir>,
+    temporary: Option<Own>,
 }
 
 impl Desk {
@@ -128,23 +146,53 @@ impl Desk {
         opened.context("cannot keep reports for visitors")
     }
 
-    fn running(data_dir: Option<&Path>, program: PathBuf) -> std::io::Result<Arc<Self>> {
-        let temporary = match data_dir {
-            Some(_) => None,
-            None => Some(tempfile::Builder::new().prefix("lineside-reports-").tempdir()?),
-        };
+    fn running(data_dir: Option<&Path>, program: PathBuf) -> io::Result<Arc<Self>> {
+        let temporary = if data_dir.is_some() { None } else { Some(Own::make()?) };
         let folder = match (&temporary, data_dir) {
-            (Some(temporary), _) => temporary.path().to_owned(),
+            (Some(temporary), _) => temporary.path().join("reports"),
             (None, data_dir) => data_dir.unwrap_or(Path::new(".")).join("visitors"),
         };
         Ok(Arc::new(Self {
             jobs: Mutex::default(),
             turn: Semaphore::new(1),
+            rooms: Rooms::default(),
+            looks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
             kept: Kept::open(folder)?,
             program,
             clock: Arc::new(RealClock::new()),
-            _temporary: temporary,
+            temporary,
         }))
+    }
+
+    /// A folder, and the file in it that is to be filled.
+    ///
+    /// # Errors
+    /// If the disk has no room for it, or the server stops.
+    pub(crate) fn room(&self) -> io::Result<(TempDir, File)> {
+        self.rooms.room()
+    }
+
+    /// Ends what is looked at, and takes away all that visitors brought.
+    pub(crate) async fn stop(self: &Arc<Self>) {
+        self.looks.close();
+        self.stopping.cancel();
+        // Each is dropped where it is, and with it the program that looks.
+        self.looks.wait().await;
+        for _ in 0..CLEARINGS_MAX {
+            let desk = Arc::clone(self);
+            let clearing = tokio::task::spawn_blocking(move || desk.clear());
+            if matches!(clearing.await, Ok(Ok(()))) {
+                return;
+            }
+            pause(CLEARING_PAUSE).await;
+        }
+        tracing::warn!("what visitors brought is taken away at the next start");
+    }
+
+    fn clear(&self) -> io::Result<()> {
+        self.rooms.close()?;
+        self.temporary.as_ref().map_or(Ok(()), Own::clear)
     }
 
     /// A place for one more of this address. It is taken until [`Place`] is dropped or done.
@@ -232,7 +280,9 @@ impl Place {
         if let Some(job) = desk.jobs.lock().all.get_mut(&link) {
             job.name = brought.name().to_owned();
         }
-        tokio::spawn(work::look_at(desk, link.clone(), brought, rules));
+        let (looks, stopping) = (desk.looks.clone(), desk.stopping.clone());
+        let look = work::look_at(desk, link.clone(), brought, rules);
+        looks.spawn(stopping.run_until_cancelled_owned(look));
         link
     }
 }

@@ -1,6 +1,5 @@
 //! One file of a visitor's, from where it is to its report.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use lineside_ingest::{FeedConfig, FeedId, Location, Program, fetch_into, run_pro
 use tempfile::TempDir;
 use url::Url;
 
+use super::rooms::FILE;
 use super::{Desk, Stage, written};
 use crate::config::{self, size_text};
 
@@ -20,9 +20,7 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
 const SAMPLES: &str = "100";
 /// What the program's last words are where the system gives it no more memory.
 const NO_ROOM: &str = "memory allocation of";
-/// What the file is called in the folder that it has for itself,
-const FILE: &str = "brought";
-/// and the folder beside it for what is found.
+/// The folder beside the file, for what is found.
 const FOUND: &str = "found";
 
 /// What a visitor brings.
@@ -40,16 +38,6 @@ impl Brought {
         match self {
             Brought::File { name, .. } | Brought::Address { name, .. } => name,
         }
-    }
-
-    /// A folder, and the file in it that is to be filled.
-    ///
-    /// # Errors
-    /// If the disk has no room for it.
-    pub(crate) fn room() -> io::Result<(TempDir, File)> {
-        let folder = tempfile::Builder::new().prefix("lineside-visitor-").tempdir()?;
-        let file = File::create_new(folder.path().join(FILE))?;
-        Ok((folder, file))
     }
 }
 
@@ -91,7 +79,7 @@ async fn keep(desk: &Arc<Desk>, link: &str, report: Bytes, time: Duration) -> Re
 }
 
 async fn report_of(
-    desk: &Desk,
+    desk: &Arc<Desk>,
     link: &str,
     brought: Brought,
     rules: &config::Visitors,
@@ -151,8 +139,9 @@ fn told(why: &str, said: &str, name: &str, memory: u64) -> String {
 }
 
 /// Fetches an address as a stranger's: of the internet only, within size and time.
-async fn fetch(desk: &Desk, url: Url, rules: &config::Visitors) -> Result<TempDir, String> {
-    let readying = tokio::task::spawn_blocking(Brought::room).await.map_err(io::Error::other);
+async fn fetch(desk: &Arc<Desk>, url: Url, rules: &config::Visitors) -> Result<TempDir, String> {
+    let at = Arc::clone(desk);
+    let readying = tokio::task::spawn_blocking(move || at.room()).await.map_err(io::Error::other);
     let (folder, file) = readying.and_then(|room| room).map_err(|error| {
         tracing::error!(%error, "a visitor's file cannot be taken");
         "this server has no room for the file at the moment".to_owned()
@@ -202,7 +191,7 @@ mod tests {
         let desk = Desk::running(None, program).unwrap();
         let mut place = desk.take_place([203, 0, 113, 1].into()).unwrap();
         place.is_kept = true;
-        let (room, _) = Brought::room().unwrap();
+        let (room, _) = desk.room().unwrap();
         let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
         look_at(Arc::clone(&desk), place.link.clone(), brought, rules.clone()).await;
         desk.standing(&place.link, rules)
@@ -239,7 +228,7 @@ mod tests {
         let rules =
             config::Visitors { timeout: Duration::from_secs(1), ..config::Visitors::default() };
         let place = desk.take_place([203, 0, 113, 1].into()).unwrap();
-        let (room, _) = Brought::room().unwrap();
+        let (room, _) = desk.room().unwrap();
         let at = room.path().to_owned();
         let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
         let link = place.link.clone();
@@ -249,6 +238,45 @@ mod tests {
         };
         assert!(why.contains("did not end within 1s"), "{why}");
         while at.exists() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_the_program_and_takes_the_file_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, number) = (folder.path().join("endless"), folder.path().join("number"));
+        let script = format!("#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n", number.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let desk = Desk::running(None, program).unwrap();
+        let bring = |address: u8| {
+            let place = desk.take_place([203, 0, 113, address].into()).unwrap();
+            let (room, _) = desk.room().unwrap();
+            let at = room.path().to_owned();
+            let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
+            place.keep(brought, config::Visitors::default());
+            at
+        };
+        let (looked_at, waits) = (bring(1), bring(2));
+        // One that is on its way stays open until who brings it is gone.
+        let (coming, _) = desk.room().unwrap();
+        let pid = loop {
+            let text = std::fs::read_to_string(&number).unwrap_or_default();
+            if text.ends_with('\n') {
+                break text.trim().to_owned();
+            }
+            tokio::task::yield_now().await;
+        };
+        desk.stop().await;
+        assert!(![&*looked_at, &*waits, coming.path()].iter().any(|it| it.exists()));
+        assert!(!looked_at.parent().unwrap().exists());
+        // It may not have been waited for yet.
+        let runs = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        while runs() {
             tokio::task::yield_now().await;
         }
     }

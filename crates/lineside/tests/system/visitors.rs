@@ -3,15 +3,17 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
 use crate::checking::{ASTRAY, run, zip, zip_with};
 use crate::support::http::{client, get, header, json, send};
-use crate::support::process::ServerProcess;
+use crate::support::process::{ServerProcess, lineside};
 use crate::support::site::Site;
-use crate::support::until::{until, until_reply};
+use crate::support::until::{until, until_reply, until_some};
 
 const BOUNDARY: &str = "a-line-between";
 
@@ -308,6 +310,73 @@ async fn places_are_bounded_and_come_free_again() {
     drop(held);
     until_open(0).await;
     report(&bring(&server.url, "gtfs.zip", &zip()).await).await;
+}
+
+/// The folder in it for what visitors bring, with some file in it.
+fn filled(temporary: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(temporary).unwrap().map(|entry| entry.unwrap());
+    let mut own =
+        entries.filter(|it| it.file_name().to_str().unwrap().starts_with("lineside-visitor-"));
+    let is_filled = |own: &PathBuf| {
+        let rooms = fs::read_dir(own).into_iter().flatten().flatten();
+        rooms.into_iter().any(|room| room.path().join("brought").is_file())
+    };
+    own.find_map(|it| Some(it.path()).filter(is_filled))
+}
+
+#[tokio::test]
+async fn what_visitors_bring_is_seen_by_nobody_else_and_stays_after_no_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let file = folder.path().join("lineside.toml");
+    fs::write(&file, "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n")
+        .unwrap();
+    let start = |file: &Path| {
+        let mut command = lineside(&["serve", "--config", file.to_str().unwrap()]);
+        command.env("TMPDIR", &temporary);
+        ServerProcess::of(command)
+    };
+    // It is on its way and never comes whole.
+    let begin = |server: &ServerProcess| {
+        let host = server.url.strip_prefix("http://").unwrap();
+        let mut socket = TcpStream::connect(host).unwrap();
+        let head = format!(
+            "POST /validate HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100000\r\nContent-Type: application/zip\r\n\r\nPK"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        socket
+    };
+    let until_there =
+        async || until_some("the file is there", async || filled(&temporary).ok_or(())).await;
+    let left = || fs::read_dir(&temporary).unwrap().count();
+    let server = start(&file);
+    let held = begin(&server);
+    let own = until_there().await;
+    assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
+    server.stop("-TERM");
+    assert_eq!(left(), 0);
+    drop(held);
+    // Where it is killed, the next one takes it away.
+    let server = start(&file);
+    let held = begin(&server);
+    let own = until_there().await;
+    server.stop("-KILL");
+    assert!(own.is_dir());
+    drop(held);
+    let server = start(&file);
+    let _held = begin(&server);
+    until("what was left is gone", async || !own.exists()).await;
+    let other = until_there().await;
+    // And not what one that runs has there.
+    let second = folder.path().join("second.toml");
+    fs::write(&second, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n").unwrap();
+    let beside = start(&second);
+    report(&bring(&beside.url, "gtfs.zip", &zip()).await).await;
+    assert!(other.is_dir());
+    beside.stop("-TERM");
+    server.stop("-TERM");
+    assert_eq!(left(), 0);
 }
 
 #[tokio::test]
