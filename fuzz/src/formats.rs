@@ -218,7 +218,7 @@ fn small_gtfs() -> gtfs::Limits {
 }
 
 fn small_gtfs_rt() -> gtfs_rt::Limits {
-    gtfs_rt::Limits { body_bytes: 1 << 20, ..gtfs_rt::Limits::default() }
+    gtfs_rt::Limits { body_bytes: 1 << 20, record_bytes: 16 << 20, ..gtfs_rt::Limits::default() }
 }
 
 fn small_netex() -> netex::Limits {

@@ -1,5 +1,5 @@
 //! Compiles proto/gtfs-realtime.proto with protox, so no protoc is needed, to prost messages that serde can
-//! read and write, and to the tables of all fields and of those that the specification requires.
+//! read and write, and to the tables of all fields, of those that the specification requires, and of lists.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
@@ -40,6 +40,7 @@ mod gtfs_rt {
         let out = PathBuf::from(env::var("OUT_DIR")?);
         fs::write(out.join("required.rs"), required_table(&pool)?)?;
         fs::write(out.join("known.rs"), known_table(&pool)?)?;
+        fs::write(out.join("lists.rs"), lists_table(&pool)?)?;
         Ok(())
     }
 
@@ -127,22 +128,8 @@ mod gtfs_rt {
     /// One row per message: its required fields, and the fields through which required ones are reached.
     fn required_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
         let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
-        let mut needs = vec![false; messages.len()];
+        let needs = leading_to(&messages, |field| field.cardinality() == Cardinality::Required);
         let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
-        // Messages nest a few levels deep only, so going over them until nothing changes is cheap.
-        loop {
-            let before = needs.clone();
-            for (i, message) in messages.iter().enumerate() {
-                needs[i] |= message.fields().any(|field| match field.kind() {
-                    _ if field.cardinality() == Cardinality::Required => true,
-                    Kind::Message(inner) => index(&inner).is_some_and(|inner| before[inner]),
-                    _ => false,
-                });
-            }
-            if needs == before {
-                break;
-            }
-        }
 
         let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
         for message in &messages {
@@ -166,5 +153,63 @@ mod gtfs_rt {
         }
         table.push_str("];\n");
         Ok(table)
+    }
+
+    /// One row per message: its lists, with the bytes of one value in memory, and the fields through which lists are reached.
+    fn lists_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
+        let needs = leading_to(&messages, |field| field.is_list());
+        let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
+
+        let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
+        for message in &messages {
+            writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
+            for field in message.fields() {
+                let inner = match field.kind() {
+                    Kind::Message(inner) => index(&inner).filter(|&inner| needs[inner]),
+                    _ => None,
+                };
+                let bytes = match field.kind() {
+                    _ if !field.is_list() => "0".to_owned(),
+                    Kind::Message(one) => format!("size_of::<{}>()", rust_path(one.full_name())),
+                    Kind::String => "size_of::<String>()".to_owned(),
+                    // A packed list has more than one value in a field.
+                    _ => return Err(format!("{} is a list of numbers", field.full_name()).into()),
+                };
+                if field.is_list() || inner.is_some() {
+                    writeln!(
+                        table,
+                        "        Field {{ number: {}, value_bytes: {bytes}, message: {inner:?} }},",
+                        field.number(),
+                    )?;
+                }
+            }
+            table.push_str("    ] },\n");
+        }
+        table.push_str("];\n");
+        Ok(table)
+    }
+
+    /// Which messages have such a field, by themselves or in one that is in them.
+    fn leading_to(
+        messages: &[MessageDescriptor],
+        is_wanted: impl Fn(&FieldDescriptor) -> bool,
+    ) -> Vec<bool> {
+        let mut needs = vec![false; messages.len()];
+        let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
+        // Messages nest a few levels deep only, so going over them until nothing changes is cheap.
+        loop {
+            let before = needs.clone();
+            for (i, message) in messages.iter().enumerate() {
+                needs[i] |= message.fields().any(|field| match field.kind() {
+                    _ if is_wanted(&field) => true,
+                    Kind::Message(inner) => index(&inner).is_some_and(|inner| before[inner]),
+                    _ => false,
+                });
+            }
+            if needs == before {
+                return needs;
+            }
+        }
     }
 }

