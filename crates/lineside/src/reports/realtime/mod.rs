@@ -50,9 +50,9 @@ pub(crate) use self::telling::tell;
 const SAMPLES: usize = 20;
 /// After how many seconds it is taken down anew that a feed tells of trips whose messages are not looked at.
 const TOLD_ANEW_S: i64 = 3_600;
-/// Bytes of a message that is held, decoded, until the next one comes; decoded it takes about ten times as much. A larger
-/// one is judged without the one before it, and others without it.
-const HELD_BYTES_MAX: usize = 16 << 20;
+/// Memory of the records of a message that is held, decoded, until the next one comes, in bytes: half of what the largest
+/// takes that is read at all. The one after a larger one is judged without it, and so are others.
+const HELD_RECORD_BYTES_MAX: usize = 256 << 20;
 
 /// Polls of a feed within which its message says how things are now, if `late_after` is less.
 const FRESH_POLLS: u32 = 3;
@@ -254,7 +254,7 @@ impl Messages {
             }
             Err(refusal) => {
                 let asked = message.received;
-                let tells = || message_of(&message.body).is_some_and(|it| tells_of_trips(&it));
+                let tells = || message_of(&message.body).is_some_and(|(it, _)| tells_of_trips(&it));
                 return place.refuse(refusal, message.at, asked, tells);
             }
         };
@@ -262,7 +262,7 @@ impl Messages {
         drop(place.waiting.lock().take());
         let watch = Stopwatch::start();
         let Waiting { body, at, received } = message;
-        let Some(message) = message_of(&body).map(Arc::new) else { return };
+        let Some((message, is_held)) = message_of(&body) else { return };
         let others = self.others(&network, feed.id(), received);
         let previous = place.previous.lock().clone();
         let scope = Scope { has_schedule: schedule.name.is_some(), ..Scope::default() };
@@ -271,7 +271,7 @@ impl Messages {
         let is_cut_short = self.take(&network, &place, (asked, found), at, &watch);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
-        place.hold(Some(message).filter(|_| body.len() <= HELD_BYTES_MAX), feed, received);
+        place.hold(Some(message).filter(|_| is_held), feed, received);
         place.look.lock().judged = Some(Judged::at(at, &feed.status(), scope));
     }
 
@@ -457,14 +457,18 @@ fn is_of_trips(entity: &FeedEntity) -> bool {
     is_told && !entity.is_deleted()
 }
 
-/// The message, decoded whole. What of it cannot be decoded its feed's problems tell.
-fn message_of(body: &Bytes) -> Option<FeedMessage> {
-    let limits = Limits::default();
-    let decoded = match body.trim_ascii_start().starts_with(b"{") {
-        true => decode_json(body, &limits),
-        false => decode(body.clone(), &limits),
+/// The message, decoded whole, and whether it may be held. What of it cannot be decoded its feed's problems tell.
+fn message_of(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
+    let is_json = body.trim_ascii_start().starts_with(b"{");
+    let within = |record_bytes: usize| {
+        let limits = Limits { record_bytes, ..Limits::default() };
+        let decoded =
+            if is_json { decode_json(body, &limits) } else { decode(body.clone(), &limits) };
+        decoded.ok().map(|(message, _)| Arc::new(message))
     };
-    decoded.ok().map(|(message, _)| message)
+    // One that is too large to be held is refused before it is decoded, so asking for it twice costs little.
+    let held = within(HELD_RECORD_BYTES_MAX).map(|message| (message, true));
+    held.or_else(|| Some((within(Limits::default().record_bytes)?, false)))
 }
 
 #[cfg(test)]
@@ -476,9 +480,9 @@ mod tests {
             "{{\"header\": {{\"gtfs_realtime_version\": \"2.0\", \"timestamp\": {header}}}, \
              \"entity\": [{{\"id\": \"1\", {entity}}}]}}"
         );
-        let message = message_of(&Bytes::from(text)).unwrap();
-        assert_eq!(message.entity.len(), 1, "{message:?}");
-        Some(Arc::new(message))
+        let (message, is_held) = message_of(&Bytes::from(text)).unwrap();
+        assert_eq!((message.entity.len(), is_held), (1, true), "{message:?}");
+        Some(message)
     }
 
     #[test]
@@ -495,6 +499,18 @@ mod tests {
         // What is known anew is kept, though the refusal is the same.
         let expected = [(0, true), (10_000, true), (10_000, false), (20_000, true), (15_000, true)];
         assert_eq!(told, expected, "the last one came after the clock was set back");
+    }
+
+    #[test]
+    fn a_message_whose_records_are_large_is_looked_at_and_not_held() {
+        // Entities of nothing but an id, 1.7 KB each once they are decoded.
+        let of_entities = |n: usize| {
+            let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
+            message_of(&body.into()).map(|(message, is_held)| (message.entity.len(), is_held))
+        };
+        assert_eq!(of_entities(1_000), Some((1_000, true)));
+        assert_eq!(of_entities(155_000), Some((155_000, false)));
+        assert_eq!(of_entities(400_000), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use lineside_validate::rules::gtfs_rt::Scope;
 use lineside_validate::rules::siri::validate_while;
 
 use super::again::Judged;
-use super::{Asked, Found, HELD_BYTES_MAX, Messages, Place, message_of, tells_of_trips};
+use super::{Asked, Found, Messages, Place, message_of, tells_of_trips};
 use crate::patience::Stopwatch;
 
 /// How long what changes is gathered before it is judged together.
@@ -167,24 +167,23 @@ impl Messages {
         let Some(gathered) = place.gathered.lock().take() else { return };
         let scope = gathered.scope(schedule.name.is_some(), feed.status().is_beginning);
         let Gathered { found, at, received, .. } = gathered;
-        let Some((message, size)) = come_to(feed, &network) else { return };
+        let Some((message, is_held)) = come_to(feed, &network) else { return };
         let others = self.others(&network, feed.id(), received);
         let previous = place.previous.lock().clone();
         let asked = Asked { message: &message, previous, others, schedule, scope, received };
         let was_cut_short = found.is_cut_short;
         let is_cut_short = self.take(&network, place, (asked, found), at, watch);
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
-        place.hold(Some(message).filter(|_| size <= HELD_BYTES_MAX), feed, received);
+        place.hold(Some(message).filter(|_| is_held), feed, received);
         // What was told once as it changed does not grow old by that.
         let judged = scope.is_said_anew.then(|| Judged::at(at, &feed.status(), scope));
         place.look.lock().judged = judged;
     }
 }
 
-/// All that is known of a feed now, as a message of GTFS-Realtime, and how many bytes that is.
-fn come_to(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, usize)> {
-    let export = gtfs_rt(&network.state(), feed.id().as_str(), Part::All)?;
-    Some((Arc::new(message_of(&export.bytes)?), export.bytes.len()))
+/// All that is known of a feed now, as a message of GTFS-Realtime, and whether it may be held.
+fn come_to(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, bool)> {
+    message_of(&gtfs_rt(&network.state(), feed.id().as_str(), Part::All)?.bytes)
 }
 
 #[cfg(test)]
