@@ -14,7 +14,7 @@ pub struct Limits {
     /// Most entities; a message with more is refused.
     pub entities: usize,
     /// Most memory of all decoded entities of a message, in bytes; a message that needs more is refused before any of it is
-    /// decoded, or in JSON as soon as it is. Texts count as long as they are, and a list may take twice what is in it. The default is
+    /// decoded, or in JSON as soon as it is. Texts count as long as they are, and a list may take twice what is in it, one of a single value four times. The default is
     /// enough for 1.5 million calls with a text of 20 bytes and two events each.
     pub record_bytes: usize,
 }

@@ -54,7 +54,8 @@ pub(crate) fn load_for_messages_until(
     let names = source.list();
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for (name, size) in &names {
-        let file = File::of_name(name).filter(|file| !jobs.iter().any(|job| job.file == *file));
+        let file = file_of(name, &names);
+        let file = file.filter(|file| !jobs.iter().any(|job| job.file == *file));
         if let Some((file, keeps)) = file.and_then(|file| Some((file, keeps(file)?))) {
             jobs.push(Job { file, name, size: *size, keeps });
         }
@@ -62,6 +63,14 @@ pub(crate) fn load_for_messages_until(
     // What is wrong with the schedule is asked elsewhere.
     let tables = read_files(source, jobs, context, &mut Notices::new(0))?;
     Ok(Feed::new(tables, Zones::NONE, names.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// The table that a file of this name is taken for: one without capitals comes first, as in what is served.
+fn file_of(name: &str, names: &[(String, u64)]) -> Option<File> {
+    let file = File::of_name(name)?;
+    let is_exact = name == file.name();
+    let is_taken = !is_exact && names.iter().any(|(other, _)| other == file.name());
+    (!is_taken).then_some(file)
 }
 
 /// The same as [`load`] until it is stopped, which is an error.
@@ -76,7 +85,7 @@ pub(crate) fn load_until(
     let mut jobs: Vec<Job<'_>> = Vec::new();
     let mut zones = Zones::NONE;
     for (name, size) in &names {
-        match File::of_name(name) {
+        match file_of(name, &names) {
             Some(file) if !jobs.iter().any(|job| job.file == file) => {
                 jobs.push(Job { file, name, size: *size, keeps: Keeps::Sound });
             }
@@ -196,6 +205,25 @@ mod tests {
             let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
             ids.join(" ")
         })
+    }
+
+    #[test]
+    fn a_table_without_capitals_comes_before_others_of_its_name() {
+        let rows = |id: &str| format!("route_id,route_long_name,route_type\n{id},North,3\n");
+        let source = TextSource::default().with("ROUTES.TXT", rows("large"));
+        let both = source.clone().with("routes.txt", rows("small"));
+        for (source, id) in [(source, "large"), (both, "small")] {
+            let mut notices = Notices::new(1);
+            let strict = load(&source, &CONTEXT, &mut notices).unwrap();
+            for feed in [load_for_messages(&source, &CONTEXT).unwrap(), strict] {
+                let table = feed.table(File::Routes);
+                let ids = table.texts("route_id");
+                let ids: Vec<_> = table.rows().filter_map(|row| ids.get(row)).collect();
+                assert_eq!(ids, [id]);
+            }
+            let unknown = notices.get("unknown_file").map_or(0, |found| found.total);
+            assert_eq!(unknown, u64::from(id == "small"), "the other one is not looked at");
+        }
     }
 
     #[test]

@@ -192,19 +192,18 @@ fn find_tables(
     let mut directories: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
     for (path, entry) in paths {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let files = directories.entry(directory).or_default();
-        let small = name.to_ascii_lowercase();
-        let is_named = fields::find_file(&small).is_some() || small == fields::LOCATIONS;
-        if is_named && small != name {
-            // Whichever letters of a table's name are capitals, but one without any comes first.
-            files.entry(small).or_insert(*entry);
-        } else {
-            files.insert(name.to_owned(), *entry);
-        }
+        directories.entry(directory).or_default().insert(name.to_owned(), *entry);
     }
-    directories.retain(|_, files| files.keys().any(|name| fields::find_file(name).is_some()));
+    let is_table = |name: &str| fields::find_file(name).is_some();
+    if directories.values().any(|files| files.keys().any(|name| is_table(name))) {
+        directories.retain(|_, files| files.keys().any(|name| is_table(name)));
+    } else {
+        // Whichever letters of their names are capitals.
+        let is_any = |name: &String| is_table(&name.to_ascii_lowercase());
+        directories.retain(|_, files| files.keys().any(is_any));
+    }
     if let Some(top) = directories.remove("") {
-        return Ok(top);
+        return Ok(in_small_letters(top));
     }
     let nested: Vec<&str> = directories.keys().copied().collect();
     match directories.pop_first() {
@@ -212,7 +211,7 @@ fn find_tables(
             let detail =
                 format!("the tables are in the sub-directory {directory:?} instead of at the top");
             problems.push(Problem::new("archive", "invalid_input_files_in_subfolder", detail));
-            Ok(files)
+            Ok(in_small_letters(files))
         }
         Some(_) => {
             let detail = format!(
@@ -223,6 +222,21 @@ fn find_tables(
         }
         None => Err(no_tables(paths)),
     }
+}
+
+/// Files with the names of tables as the reference writes them: one that is called so in the archive comes before others.
+fn in_small_letters(files: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, entry) in files {
+        let small = name.to_ascii_lowercase();
+        let is_named = fields::find_file(&small).is_some() || small == fields::LOCATIONS;
+        if is_named && small != name {
+            named.entry(small).or_insert(entry);
+        } else {
+            named.insert(name, entry);
+        }
+    }
+    named
 }
 
 #[cfg(feature = "netex")]

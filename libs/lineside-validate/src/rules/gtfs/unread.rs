@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::flex;
 use crate::gtfs::{Feed, File, Status};
 
+/// Codes whose rules are about many files, and are asked of those that are there whole.
+const ASKED_BY_FILE: [&str; 4] =
+    ["foreign_key_violation", "duplicate_key", "missing_recommended_file", "missing_required_file"];
+
 /// What is lacking of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,11 +54,17 @@ impl Unread {
         tables.chain(Unread::of_zones(feed)).collect()
     }
 
-    /// Whether what a code is about may have been passed over, as its rule relies on the whole file.
-    pub fn may_hide(&self, code: &str) -> bool {
-        let Some(file) = File::of_name(&self.filename) else { return true };
-        let relying = super::rules().filter(|rule| rule.files.contains(&file));
-        relying.flat_map(|rule| rule.kinds).any(|kind| kind.code == code)
+    /// How many findings of a code may have been hidden at most; `None` if nobody knows, as where its rule relies on the whole
+    /// file.
+    pub fn hidden_max(&self, code: &str) -> Option<u64> {
+        let file = File::of_name(&self.filename).filter(|_| self.lack == Lack::Rows)?;
+        let mut relying = super::rules().filter(|rule| rule.files.contains(&file));
+        let has_code = |rule: &super::GtfsRule| rule.kinds.iter().any(|kind| kind.code == code);
+        if ASKED_BY_FILE.contains(&code) || relying.any(has_code) {
+            return None;
+        }
+        // Of each row a code may be told once for each of its fields.
+        Some(self.rows.saturating_mul(file.spec().fields.len() as u64))
     }
 
     fn of_zones(feed: &Feed) -> Option<Unread> {
@@ -159,6 +169,20 @@ mod tests {
             let found = of_levels(file.as_str(), threads).unwrap();
             assert_eq!((found.lack, found.rows), (Lack::Rows, 600), "{threads}");
         }
+    }
+
+    #[test]
+    fn what_a_row_that_was_left_out_may_hide_is_bounded_or_not_known() {
+        let stops = |lack| Unread { filename: "stops.txt".to_owned(), lack, rows: 2, rules: 1 };
+        let fields = File::Stops.spec().fields.len() as u64;
+        let rows = stops(Lack::Rows);
+        assert_eq!(rows.hidden_max("mixed_case_recommended_field"), Some(2 * fields));
+        for code in ["foreign_key_violation", "duplicate_key", "stop_without_stop_time"] {
+            assert_eq!(rows.hidden_max(code), None, "{code}");
+        }
+        assert_eq!(stops(Lack::Header).hidden_max("mixed_case_recommended_field"), None);
+        let zones = Unread { filename: LOCATIONS.to_owned(), ..rows };
+        assert_eq!(zones.hidden_max("mixed_case_recommended_field"), None);
     }
 
     #[test]
