@@ -359,7 +359,7 @@ impl Running {
             tracing::info!("sessions that did not read their last words are dropped");
         }
         if visitors.is_none() {
-            tracing::warn!("what visitors brought is still being taken away");
+            tracing::warn!("what visitors brought is not all taken away: the next start does");
         }
         if let Some(keeping) = keeping {
             let ingest = Arc::clone(self.app.ingest());

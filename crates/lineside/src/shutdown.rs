@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::patience::pause;
 use crate::server::Running;
 
 /// Shared by everything that must know that the server is stopping.
@@ -55,12 +56,22 @@ impl Shutdown {
     }
 }
 
+/// Within what time two signals ask once: who ends a group of processes may have several pass it on.
+const ONE_ASKING: Duration = Duration::from_millis(200);
+
 /// Lets a server run until the process is asked to stop, then stops it; asked again, does not wait.
 pub(crate) async fn run_until_asked(running: Running, mut signals: Signals) {
     signals.asked_to_stop().await;
+    let asked_again = async {
+        pause(ONE_ASKING).await;
+        match Signals::listen() {
+            Ok(mut signals) => signals.asked_to_stop().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
     tokio::select! {
         () = running.stop() => {}
-        () = signals.asked_to_stop() => {}
+        () = asked_again => {}
     }
 }
 

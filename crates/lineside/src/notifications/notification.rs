@@ -120,11 +120,11 @@ impl Notification {
         }
     }
 
-    /// A schedule that came `since` then runs out, or runs on after that was said.
+    /// A schedule of this version, by its hash, runs out, or runs on after that was said.
     pub(super) fn of_expiry(
         feed: About,
         (last, days_left): (Date, i64),
-        since: UnixMillis,
+        version: u128,
         runs_on: bool,
         now: UnixMillis,
     ) -> Notification {
@@ -147,7 +147,7 @@ impl Notification {
             ),
         };
         Notification {
-            id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}@{}", since.0)),
+            id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}@{version:x}")),
             kind: Kind::Expiry,
             at: rfc3339(now).unwrap_or_default(),
             state: None,
@@ -317,7 +317,7 @@ mod tests {
     fn an_expiry_says_how_long_it_is() {
         let notification = |days, runs_on| {
             let (last, at) = (date(2026, 12, 1), UnixMillis(0));
-            Notification::of_expiry(about(), (last, days), at, runs_on, at)
+            Notification::of_expiry(about(), (last, days), 1, runs_on, at)
         };
         let title = |days| notification(days, false).title;
         assert_eq!(title(30), "City runs out in 30 days");
@@ -381,9 +381,9 @@ mod tests {
         };
         assert_eq!(said(1, 2), said(1, 9), "the same look");
         assert_ne!(said(1, 2), said(5, 6), "the version was here, was gone, and is here again");
-        let ends = |since: i64, now: i64| {
+        let ends = |version: u128, now: i64| {
             let end = (date(2026, 12, 1), 7);
-            Notification::of_expiry(about(), end, UnixMillis(since), false, UnixMillis(now)).id
+            Notification::of_expiry(about(), end, version, false, UnixMillis(now)).id
         };
         assert_eq!(ends(1, 2), ends(1, 9));
         assert_ne!(ends(1, 2), ends(5, 6));

@@ -313,7 +313,7 @@ impl Watch {
         let Ok(at) = Timestamp::from_millisecond(now.0) else { return };
         let today = at.to_zoned(timetable.timezone().clone()).date();
         let days_left = i64::from((last - today).get_days());
-        let since = feed.held().map_or(UnixMillis::default(), |held| held.snapshot().fetched_at);
+        let version = feed.held().map_or(0, |held| held.snapshot().hash);
         for target in &mut self.targets {
             let said = target.ends.get(feed.id()).copied().unwrap_or(End::Far);
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_expiry);
@@ -323,7 +323,7 @@ impl Watch {
             let end = End::of(days_left);
             let about = about(&self.app, feed);
             let end_of = (last, days_left);
-            let notification = Notification::of_expiry(about, end_of, since, end > said, now);
+            let notification = Notification::of_expiry(about, end_of, version, end > said, now);
             target.outbox.put(feed.id(), Kind::Expiry, end.word(), notification);
             target.ends.insert(feed.id().clone(), end);
         }
