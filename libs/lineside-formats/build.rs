@@ -127,38 +127,34 @@ mod gtfs_rt {
 
     /// One row per message: its required fields, and the fields through which required ones are reached.
     fn required_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
-        let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
-        let needs = leading_to(&messages, |field| field.cardinality() == Cardinality::Required);
-        let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
-
-        let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
-        for message in &messages {
-            writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
-            for field in message.fields() {
-                let inner = match field.kind() {
-                    Kind::Message(inner) => index(&inner).filter(|&inner| needs[inner]),
-                    _ => None,
-                };
-                let required = field.cardinality() == Cardinality::Required;
-                if required || inner.is_some() {
-                    writeln!(
-                        table,
-                        "        Field {{ number: {}, name: {:?}, required: {required}, message: {inner:?} }},",
-                        field.number(),
-                        field.name(),
-                    )?;
-                }
-            }
-            table.push_str("    ] },\n");
-        }
-        table.push_str("];\n");
-        Ok(table)
+        let is_required = |field: &FieldDescriptor| field.cardinality() == Cardinality::Required;
+        table_of(pool, is_required, |field| {
+            Ok(format!("name: {:?}, required: {}", field.name(), is_required(field)))
+        })
     }
 
     /// One row per message: its lists, with the bytes of one value in memory, and the fields through which lists are reached.
     fn lists_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        table_of(pool, FieldDescriptor::is_list, |field| {
+            let bytes = match field.kind() {
+                _ if !field.is_list() => "0".to_owned(),
+                Kind::Message(one) => format!("size_of::<{}>()", rust_path(one.full_name())),
+                Kind::String => "size_of::<String>()".to_owned(),
+                // A packed list has more than one value in a field.
+                _ => return Err(format!("{} is a list of numbers", field.full_name()).into()),
+            };
+            Ok(format!("value_bytes: {bytes}"))
+        })
+    }
+
+    /// One row per message: its fields that are wanted, and those through which such are reached, each with what `told` says.
+    fn table_of(
+        pool: &DescriptorPool,
+        is_wanted: impl Fn(&FieldDescriptor) -> bool,
+        told: impl Fn(&FieldDescriptor) -> Result<String, Box<dyn Error>>,
+    ) -> Result<String, Box<dyn Error>> {
         let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
-        let needs = leading_to(&messages, |field| field.is_list());
+        let needs = leading_to(&messages, &is_wanted);
         let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
 
         let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
@@ -169,18 +165,11 @@ mod gtfs_rt {
                     Kind::Message(inner) => index(&inner).filter(|&inner| needs[inner]),
                     _ => None,
                 };
-                let bytes = match field.kind() {
-                    _ if !field.is_list() => "0".to_owned(),
-                    Kind::Message(one) => format!("size_of::<{}>()", rust_path(one.full_name())),
-                    Kind::String => "size_of::<String>()".to_owned(),
-                    // A packed list has more than one value in a field.
-                    _ => return Err(format!("{} is a list of numbers", field.full_name()).into()),
-                };
-                if field.is_list() || inner.is_some() {
+                if is_wanted(&field) || inner.is_some() {
+                    let (number, told) = (field.number(), told(&field)?);
                     writeln!(
                         table,
-                        "        Field {{ number: {}, value_bytes: {bytes}, message: {inner:?} }},",
-                        field.number(),
+                        "        Field {{ number: {number}, {told}, message: {inner:?} }},"
                     )?;
                 }
             }

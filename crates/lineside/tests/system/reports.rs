@@ -104,13 +104,19 @@ async fn until_told(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Value)
     }
 }
 
-#[tokio::test]
-async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
+/// A house with a schedule that is well, whose server tells new errors to the first.
+async fn with_alert() -> (Producer, House, ServerProcess) {
     let hook = Producer::answering(|_| Reply::ok("")).await;
     let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
     let house = House::new(&keys).await;
     house.give(&schedule(""));
     let server = house.start().await;
+    (hook, house, server)
+}
+
+#[tokio::test]
+async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
+    let (hook, house, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
     let first = until_report(&report_url, |found| found["notices"].is_array()).await;
     assert_eq!(first["lineside"]["outcome"], "whole");
@@ -165,11 +171,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
 
 #[tokio::test]
 async fn errors_that_come_back_are_another_notification() {
-    let hook = Producer::answering(|_| Reply::ok("")).await;
-    let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
-    let house = House::new(&keys).await;
-    house.give(&schedule(""));
-    let server = house.start().await;
+    let (hook, house, server) = with_alert().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
     for n_told in 1..=2 {
         // Two that are well, so that there is time to see one of them.
