@@ -6,6 +6,7 @@ import { badge, badgeColors } from "../plain/badge.js";
 import { element, encodeSegment } from "../plain/dom.js";
 import { ageWords, clock as hours, delayWords, dueWords, seconds } from "../plain/words.js";
 import { liveCalls, upcoming } from "./calls.js";
+import { routeAddress } from "./view.js";
 
 /** How many calls and departures a card shows. */
 const CALLS_MAX = 12;
@@ -21,7 +22,7 @@ const OCCUPANCY = new Map([
   ["NOT_ACCEPTING_PASSENGERS", "Not taking passengers"],
 ]);
 
-/** @typedef {{timezone: string, now: () => number, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds */
+/** @typedef {{timezone: string, now: () => number, nameOf: (feed: string) => string, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds */
 
 /** @param {Node[]} title @param {(Node|null)[]} meta @param {() => void} close */
 export function head(title, meta, close) {
@@ -44,10 +45,11 @@ function delaySign(tag, status, delay) {
  * @param {import("./vehicles.js").Vehicle} vehicle
  * @param {{network: string, calls: import("./calls.js").Call[], headsign: string|null}|null} trip  its timetable, once known
  * @param {any} update  its trip update, if one is held
+ * @param {import("./routes.js").Route|null} route  its line, once known
  * @param {Surroundings} around
  * @returns {Node[]}
  */
-export function vehicleCard(vehicle, trip, update, around) {
+export function vehicleCard(vehicle, trip, update, route, around) {
   const { record, label, color, feed } = vehicle;
   const join = record.lineside ?? {};
   const calls = trip ? liveCalls(trip.calls, update) : [];
@@ -64,15 +66,21 @@ export function vehicleCard(vehicle, trip, update, around) {
   const card = [
     head(
       [badge(label || "–", color), element("span", {}, join.headsign ?? trip?.headsign ?? "No destination given")],
-      [element("p", {}, ...facts), element("p.soft.small", {}, small)],
+      [route ? lineLink(route) : null, element("p", {}, ...facts), element("p.soft.small", {}, small)],
       around.close,
     ),
   ];
   if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
   else if (trip && calls.length > 0) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
   else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
-  card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, feed)));
+  card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
   return card;
+}
+
+/** The name of a line, as a link to its page. @param {import("./routes.js").Route} route */
+function lineLink(route) {
+  const long = route.long && route.long !== route.name ? ` · ${route.long}` : "";
+  return element("p.small", {}, element("a", { href: routeAddress(route) }, `Line ${route.name}${long}`));
 }
 
 /** @param {{passed: number, calls: import("./calls.js").LiveCall[]}} coming @param {string} network @param {string|null} color @param {Surroundings} around */
@@ -135,5 +143,51 @@ export function stopCard(stop, departures, around) {
   ];
 }
 
-/** The channels that tell of a trip: each real-time feed of the network may. @param {string[]} feeds @param {string} tripId */
-export const tripChannels = (feeds, tripId) => feeds.map((feed) => `trip/${feed}/${encodeSegment(tripId)}`);
+/** Channels kept free of cells, for what is selected. */
+export const DETAIL_CHANNELS_MAX = 8;
+
+/** @param {import("./view.js").Ref} stop */
+const stopChannel = ({ feed, id }) => `stop/${feed}/${encodeSegment(id)}`;
+
+/**
+ * The channels of what is selected; each real-time feed of the network may tell of a vehicle's trip.
+ * @param {import("./view.js").View} view @param {string|null} tripId @param {string[]} feeds of the vehicle's network
+ */
+export function detailChannels({ vehicle, station, stop }, tripId, feeds) {
+  const channels = [];
+  if (vehicle) channels.push(`vehicle/${vehicle.feed}/${encodeSegment(vehicle.id)}`);
+  if (station) channels.push(`station/${station.feed}/${encodeSegment(station.id)}`);
+  if (stop) channels.push(stopChannel(stop));
+  if (vehicle && tripId) {
+    const others = feeds.filter((feed) => feed !== vehicle.feed).slice(0, DETAIL_CHANNELS_MAX - 2);
+    channels.push(...others.map((feed) => `trip/${feed}/${encodeSegment(tripId)}`));
+  }
+  return channels;
+}
+
+/** @param {import("../plain/state.js").Store} store @param {import("./view.js").Ref} stop @returns {{id: string, record: any}[]|null} null until they have come */
+export function heldDepartures(store, stop) {
+  const holding = store.holdings.get(stopChannel(stop));
+  return holding?.whole ? [...holding.records.values()].filter(({ kind }) => kind === "departure") : null;
+}
+
+/** The update of a trip on its date. @param {import("../plain/state.js").Store} store @param {{trip_id?: string, start_date?: string}|undefined} trip */
+export function heldUpdate(store, trip) {
+  const held = store.list("trip_update").filter(({ record }) => trip?.trip_id && record.trip?.trip_id === trip.trip_id);
+  return (held.find(({ record }) => record.trip.start_date === trip?.start_date) ?? held[0])?.record ?? null;
+}
+
+/**
+ * What is selected, as the map marks it: the line of a trip, the place of a stop or of what can be rented.
+ * @param {{shape: [number, number][], color: string|null}|null} trip
+ * @param {{longitude: number, latitude: number}|null} stop @param {import("./bikes.js").Rental|null} rental
+ * @returns {import("geojson").FeatureCollection}
+ */
+export function selectedFeatures(trip, stop, rental) {
+  /** @type {import("geojson").Feature[]} */
+  const features = [];
+  if (trip && trip.shape.length > 1) features.push({ type: "Feature", properties: trip.color ? { color: `#${trip.color}` } : {}, geometry: { type: "LineString", coordinates: trip.shape } });
+  const places = [stop && Number.isFinite(stop.longitude) ? [stop.longitude, stop.latitude] : null, rental?.place];
+  for (const place of places) if (place) features.push({ type: "Feature", properties: { role: "stop" }, geometry: { type: "Point", coordinates: place } });
+  return { type: "FeatureCollection", features };
+}

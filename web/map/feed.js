@@ -1,6 +1,6 @@
 /** The small map on a feed's page: its lines and stops, or its GeoJSON, as they are. */
 import { byId, island } from "../plain/dom.js";
-import { canDraw, loadGround, makeMap } from "./ground.js";
+import { WORLD, canDraw, loadGround, makeMap } from "./ground.js";
 import { makeStyle } from "./style.js";
 
 /** @type {{base_map: string|null, style: string|null, pmtiles: string|null, networks: import("./main.js").Network[], raw: {url: string, name: string}[], bounds: [number, number, number, number]|null}} */
@@ -35,7 +35,7 @@ async function start() {
     return;
   }
   const ground = await loadGround(page, dark.matches).catch(() => null);
-  const style = () => makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, networks: page.networks, raw: page.raw, routeTypes: [], routes: [], selected: null });
+  const style = () => makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, networks: page.networks, raw: page.raw, routeTypes: [], routes: [], selected: null });
   const bounds = page.bounds ?? (page.raw[0] ? boundsOf(await (await fetch(page.raw[0].url)).json()) : null);
   const map = makeMap(container, style(), bounds ? { bounds, fitBoundsOptions: { padding: 24, maxZoom: 14 } } : { center: [10, 50], zoom: 3 });
   map.scrollZoom.disable();

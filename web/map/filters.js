@@ -2,7 +2,7 @@
 import { badge } from "../plain/badge.js";
 import { byId, element } from "../plain/dom.js";
 import { rentalSign } from "./rental.js";
-import { MODES, formatRef, modeOf } from "./view.js";
+import { MODES, formatRef, modeOf, routeAddress } from "./view.js";
 
 export class Filters {
   #view;
@@ -53,7 +53,13 @@ export class Filters {
     byId("routes").replaceChildren(
       ...routes.map((ref) => {
         const route = this.#routes.all.get(formatRef(ref));
-        return element("button.chip", { type: "button", "aria-label": `Show all lines again, not only ${route?.name ?? ref.id}`, onclick: () => this.toggleRoute(ref) }, badge(route?.name ?? ref.id, route?.color), " ×");
+        const name = route?.name ?? ref.id;
+        return element(
+          "span.route-filter",
+          {},
+          element("button.chip", { type: "button", "aria-label": `Show all lines again, not only ${name}`, onclick: () => this.toggleRoute(ref) }, badge(name, route?.color), route?.long && route.long !== name ? element("span.route-long", {}, route.long) : null, " ×"),
+          element("a.small", { href: routeAddress(ref) }, "Line page"),
+        );
       }),
     );
     byId("routes").hidden = routes.length === 0;

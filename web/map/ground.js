@@ -1,7 +1,11 @@
 /** What lies under the networks: loading it, and the map library's own set-up. */
 import * as maplibre from "maplibre-gl";
+import worldUrl from "lineside:land.json?url";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
 import "maplibre-gl/dist/maplibre-gl.css";
+
+/** GeoJSON of the earth's land, made by vite.config.js. */
+export const WORLD = worldUrl;
 
 maplibre.setWorkerUrl(workerUrl);
 

@@ -12,6 +12,7 @@ const order = new Intl.Collator("en", { numeric: true });
  * @typedef {object} Options
  * @property {(feed: string) => number} nowOf  the time of a feed's data, in seconds
  * @property {(feed: string) => import("./rental.js").Types} typesOf  the vehicle types of a GBFS system
+ * @property {(vehicle: import("./vehicles.js").Vehicle) => boolean} isStale  whether a vehicle's position is old
  * @property {(key: string) => void} pick
  */
 
@@ -32,7 +33,7 @@ export function showList(body, vehicles, rentals, options) {
 
 /** Titles that fit stations and free vehicles, too. @param {HTMLElement} list */
 export function nameColumns(list) {
-  const titles = { "#list-title": "Vehicles and stations", "th:nth-child(2)": "To, or what stands there", "th:nth-child(4)": "Next stop, or service", "th:nth-child(5)": "Reported" };
+  const titles = { "#list-title": "Vehicles and stations", "th:nth-child(2)": "Destination or station", "th:nth-child(3)": "Delay or availability", "th:nth-child(4)": "Next stop or status", "th:nth-child(5)": "Last report" };
   for (const [which, title] of Object.entries(titles)) /** @type {HTMLElement} */ (list.querySelector(which)).textContent = title;
 }
 
@@ -53,11 +54,12 @@ export function countWords(vehicles, rentals, hasNetworks) {
 const button = (key, name, { pick }) => element("button.link", { type: "button", "data-key": key, onclick: () => pick(key) }, name);
 
 /** @param {import("./vehicles.js").Vehicle} vehicle @param {Options} options */
-function row({ key, feed, id, label, color, record }, options) {
+function row(vehicle, options) {
+  const { key, feed, id, label, color, record } = vehicle;
   const join = record.lineside ?? {};
   const { words, tone } = delayWords(join.delay === undefined || join.delay === null ? "scheduled" : "realtime", join.delay);
   return element(
-    "tr",
+    options.isStale(vehicle) ? "tr.is-stale" : "tr",
     {},
     element("td", {}, badge(label || "–", color)),
     element("td", {}, button(key, join.headsign ?? `Vehicle ${record.vehicle?.label ?? id}`, options)),

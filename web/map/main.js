@@ -4,38 +4,40 @@
  * them; each part knows only its own.
  */
 import { DataClock } from "../plain/clock.js";
-import { byId, element, encodeSegment, island, replaceContent } from "../plain/dom.js";
+import { byId, island, replaceContent } from "../plain/dom.js";
 import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
-import { TROUBLE, connectionSign } from "../plain/states.js";
-import { stopCard, tripChannels, vehicleCard } from "./detail.js";
-import { boundsOfRoute, findRoutes, findStops } from "./find.js";
+import { connectionSign } from "../plain/states.js";
+import { DETAIL_CHANNELS_MAX, detailChannels, heldDepartures, heldUpdate, selectedFeatures, stopCard, vehicleCard } from "./detail.js";
+import { boundsOfRoute, boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
 import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
+import { Camera } from "./camera.js";
 import { Filters } from "./filters.js";
-import { canDraw, loadGround, makeMap } from "./ground.js";
+import { Finder } from "./finder.js";
+import { WORLD, canDraw, loadGround, makeMap } from "./ground.js";
+import { CardHistory } from "./history.js";
 import { countWords, nameColumns, showList } from "./list.js";
 import { unproject } from "./motion.js";
+import { NetworkViews } from "./networks.js";
 import { VehicleTypes, freeCard, stationCard } from "./rental.js";
 import { Routes } from "./routes.js";
-import { setUpSearch } from "./search.js";
-import { makeStyle, networkOfSource, stopLayerIds } from "./style.js";
-import { Vehicles } from "./vehicles.js";
+import { makeStyle, pickStopOf } from "./style.js";
+import { Vehicles, vehicleWithoutMap } from "./vehicles.js";
 import { formatRef, formatView, modeOf, parseView } from "./view.js";
 import "./rental.css";
 
-/** Channels kept free of cells, for what is selected. */
-const CHANNELS_DETAIL = 8;
 /** How often the list, the count and the open card are looked at again, in milliseconds. */
 const TICK_MS = 1_000;
-/** Where the panel stands beside the map and not over it, as in the style sheet. */
-const WIDE = "(min-width: 46.01rem)";
-/** How near the map goes to something picked from the search. */
+/** How near the map goes to a stop, and to a vehicle. */
 const PICKED_ZOOM = 15;
+const VEHICLE_ZOOM = 14;
+/** How long the connection may be lost before vehicles are grey, in milliseconds. */
+const LOST_MS = 20_000;
 
 /**
  * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], behind: number, bounds: [number, number, number, number]|null}} Network
- * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], bounds: [number, number, number, number]|null}}
+ * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], regions: import("./regions.js").Region[]}}
  */
 const page = island("map-data");
 const clock = new DataClock(page.now);
@@ -45,7 +47,8 @@ const { systems, others } = systemsAmong(page.raw);
 const bikes = new Bikes();
 const types = new VehicleTypes(() => tick());
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const networkOf = (/** @type {string} */ feed) => page.networks.find(({ id, feeds }) => id === feed || feeds.includes(feed));
+const networks = new NetworkViews(page.regions, page.networks, systems);
+const networkOf = (/** @type {string} */ feed) => networks.of(feed);
 
 /** The time of a feed's data, in seconds; a recording lies behind the server's. @param {string} feed */
 const nowOf = (feed) => clock.wall() / 1000 - (networkOf(feed)?.behind ?? 0);
@@ -54,6 +57,8 @@ const nowOf = (feed) => clock.wall() / 1000 - (networkOf(feed)?.behind ?? 0);
 let map = null;
 /** @type {Vehicles|null} */
 let vehicles = null;
+/** @type {Camera|null} */
+let camera = null;
 /** @type {import("maplibre-gl").StyleSpecification|null} */
 let ground = null;
 
@@ -80,9 +85,16 @@ function selectedRental() {
   return (selected.rental = known ?? selected.rental);
 }
 
-/** @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
+/** Opens a card; Back closes it. @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
 function select(vehicle, stop, station = null) {
   if (!isSelected()) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
+  cards.open(isSelected(), () => show(vehicle, stop, station));
+}
+
+/** @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} station */
+function show(vehicle, stop, station) {
+  camera?.release();
+  goesToNamed = false;
   Object.assign(view, { vehicle, stop, station });
   Object.assign(selected, { trip: null, tripId: null, rental: null, stop: null });
   vehicles?.select(vehicle ? keyOf({ ...vehicle, kind: "vehicle" }) : null);
@@ -91,14 +103,35 @@ function select(vehicle, stop, station = null) {
   follow();
   showDetail();
   restyle();
-  writeAddress();
 }
+
+/** @param {import("./view.js").View} past the view of the entry that Back or Forward has reached */
+function restore({ vehicle, stop, station }) {
+  const refs = (/** @type {any[]} */ all) => all.map((ref) => (ref ? formatRef(ref) : "")).join(" ");
+  if (refs([vehicle, stop, station]) === refs([view.vehicle, view.stop, view.station])) return;
+  const wasSelected = isSelected();
+  show(vehicle, stop, station);
+  goesToNamed = isSelected();
+  goToNamed();
+  if (wasSelected && !isSelected()) returnFocus();
+}
+
+const cards = new CardHistory(() => formatView(view), restore);
+const writeAddress = () => cards.write();
 
 let detailIsNew = false;
 
 function closeDetail() {
-  select(null, null);
-  (cameFrom?.isConnected ? cameFrom : map?.getCanvas())?.focus({ preventScroll: true });
+  show(null, null, null);
+  cards.close();
+  returnFocus();
+}
+
+/** The keyboard goes back to where it was before the card opened. */
+function returnFocus() {
+  const target = cameFrom?.isConnected && cameFrom !== document.body && cameFrom.checkVisibility() ? cameFrom : (map?.getCanvas() ?? byId("search"));
+  if (target === byId("search")) finder.focusQuietly();
+  else target.focus({ preventScroll: true });
 }
 
 /** @param {import("./view.js").Ref} stop */
@@ -108,6 +141,7 @@ async function loadStop({ feed, id }) {
   selected.stop = await reply.json();
   showDetail();
   restyle();
+  goToNamed();
 }
 
 /** The timetable of the selected vehicle's trip, once per trip. */
@@ -127,6 +161,12 @@ async function loadTrip() {
   restyle();
 }
 
+/** @param {import("./vehicles.js").Vehicle} vehicle */
+function routeOf({ feed, record }) {
+  const network = networkOf(feed)?.id ?? feed;
+  return routes.all.get(`${network}:${record.lineside?.route_id ?? record.trip?.route_id}`) ?? null;
+}
+
 function showDetail() {
   const card = byId("detail");
   const vehicle = selectedVehicle();
@@ -134,17 +174,19 @@ function showDetail() {
   const around = {
     timezone: networkOf(view.stop?.feed ?? view.vehicle?.feed ?? "")?.timezone ?? "UTC",
     now: () => nowOf(view.stop?.feed ?? view.vehicle?.feed ?? ""),
+    nameOf: (/** @type {string} */ feed) => networks.regionOf(feed)?.name ?? feed,
     close: closeDetail,
     pickStop: (/** @type {string} */ feed, /** @type {string} */ id) => select(null, { feed, id }),
   };
   /** @type {Node[]} */
   let content = [];
-  if (view.stop && selected.stop) content = stopCard(selected.stop, heldDepartures(), around);
-  else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(), around);
+  if (view.stop && selected.stop) content = stopCard(selected.stop, heldDepartures(events.store, view.stop), around);
+  else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(events.store, vehicle.record.trip), routeOf(vehicle), around);
   else if (rental?.kind === "station") content = stationCard(rental, types.of(rental.feed), around);
   else if (rental) content = freeCard(rental, bikes.all.has(rental.key), types.of(rental.feed), around);
   replaceContent(card, content);
   card.hidden = content.length === 0;
+  document.title = [card.querySelector("#detail-title")?.textContent, "Map · Lineside"].filter(Boolean).join(" · ");
   document.body.classList.toggle("has-detail", content.length > 0);
   if (content.length > 0 && detailIsNew) {
     detailIsNew = false;
@@ -152,24 +194,18 @@ function showDetail() {
   }
 }
 
-/** @returns {{id: string, record: any}[]|null} */
-function heldDepartures() {
-  const holding = stopChannel() ? events.store.holdings.get(/** @type {string} */ (stopChannel())) : null;
-  return holding?.whole ? [...holding.records.values()].filter(({ kind }) => kind === "departure") : null;
-}
-
-function heldUpdate() {
-  const held = events.store.list("trip_update").filter(({ record }) => record.trip?.trip_id === selected.tripId);
-  const startDate = selectedVehicle()?.record.trip?.start_date;
-  return (held.find(({ record }) => record.trip.start_date === startDate) ?? held[0])?.record ?? null;
-}
-
-const stopChannel = () => (view.stop ? `stop/${view.stop.feed}/${encodeSegment(view.stop.id)}` : null);
-
 // ---- what is followed ---------------------------------------------------------------------------
 
+const showConnection = connectionSign("live");
+/** When the connection was lost, by the page's clock; 0 while it stands. */
+let lostAt = 0;
+
 const events = new Events({
-  onStatus: connectionSign("live"),
+  onStatus(status, transport) {
+    showConnection(status, transport);
+    if (status === "live" || status === "idle") lostAt = 0;
+    else lostAt ||= performance.now();
+  },
   onChange(applied, message) {
     clock.observe(message.data.at);
     if (!applied.shown) return;
@@ -186,50 +222,27 @@ const events = new Events({
   },
 });
 
-/** Says which feeds are not as they should be: what stands still on the map may not stand still. */
+/** What stands still on the map may not stand still, so that is said and shown. */
 function showFeedStates() {
-  const troubled = events.store.list("feed").filter(({ record }) => TROUBLE.includes(record.state));
-  byId("feed-states").replaceChildren(
-    ...troubled.map(({ feed, record }) => {
-      const template = document.getElementById(`state-${record.state}`);
-      const sign = element("span.state", { "data-state": record.state });
-      if (template instanceof HTMLTemplateElement) sign.append(template.content.cloneNode(true));
-      return element("li", {}, sign, " ", element("a", { href: `/feeds/${feed}` }, feed), ` ${record.reason}`);
-    }),
-  );
-  byId("feed-states").hidden = troubled.length === 0;
+  networks.showStates(events.store, clock.wall() / 1000);
+  vehicles?.refresh();
 }
 
-const area = new FollowedArea(CHANNELS_MAX - CHANNELS_DETAIL);
+const area = new FollowedArea(CHANNELS_MAX - DETAIL_CHANNELS_MAX);
 
 /** Subscribes to what the view and the selection need. */
 function follow() {
-  const channels = [...viewChannels(), ...detailChannels()];
+  const channels = [...viewChannels(), ...detailChannels(view, selected.tripId, networkOf(view.vehicle?.feed ?? "")?.feeds ?? [])];
   const dropped = events.follow(channels.slice(0, CHANNELS_MAX));
   vehicles?.drop(dropped, events.store);
   bikes.drop(dropped, events.store);
 }
 
 function viewChannels() {
-  const bounds = map?.getBounds();
-  const cells = bounds ? area.cells({ west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() }) : [];
-  // A view of half a country has too many cells: then whole feeds, as many as may be named.
-  return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
-}
-
-const realtimeFeeds = () => [...page.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1)), ...systems];
-
-function detailChannels() {
-  const channels = [];
-  if (view.vehicle) channels.push(`vehicle/${view.vehicle.feed}/${encodeSegment(view.vehicle.id)}`);
-  if (view.station) channels.push(`station/${view.station.feed}/${encodeSegment(view.station.id)}`);
-  const stop = stopChannel();
-  if (stop) channels.push(stop);
-  if (view.vehicle && selected.tripId) {
-    const feeds = networkOf(view.vehicle.feed)?.feeds.filter((feed) => feed !== view.vehicle?.feed) ?? [];
-    channels.push(...tripChannels(feeds.slice(0, CHANNELS_DETAIL - 2), selected.tripId));
-  }
-  return channels;
+  const bounds = networks.viewBounds();
+  const cells = bounds ? area.cells({ west: bounds[0], south: bounds[1], east: bounds[2], north: bounds[3] }) : [];
+  // A view of half a country has too many cells: then whole feeds of the networks in it, as many as may be named.
+  return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : networks.realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
 }
 
 // ---- filters ------------------------------------------------------------------------------------
@@ -246,57 +259,61 @@ const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, systems
 
 // ---- the map ------------------------------------------------------------------------------------
 
-function selection() {
-  /** @type {any[]} */
-  const features = [];
-  if (selected.trip) {
-    const color = selected.trip.color ? `#${selected.trip.color}` : null;
-    if (selected.trip.shape.length > 1) features.push({ type: "Feature", properties: color ? { color } : {}, geometry: { type: "LineString", coordinates: selected.trip.shape } });
-  }
-  if (selected.stop && Number.isFinite(selected.stop.longitude)) {
-    features.push({ type: "Feature", properties: { role: "stop" }, geometry: { type: "Point", coordinates: [selected.stop.longitude, selected.stop.latitude] } });
-  }
-  const rental = selectedRental();
-  if (rental) features.push({ type: "Feature", properties: { role: "stop" }, geometry: { type: "Point", coordinates: rental.place } });
-  return { type: /** @type {"FeatureCollection"} */ ("FeatureCollection"), features };
-}
+const selection = () => selectedFeatures(selected.trip, selected.stop, selectedRental());
 
 function style() {
   const types = new Set([...routes.all.values()].filter(({ type }) => view.modes.has(modeOf(type))).map(({ type }) => String(type)));
   const routeTypes = view.modes.size > 0 ? [...types, "none"] : [];
-  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, networks: page.networks, raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selection() });
+  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, networks: page.networks.filter(({ id }) => networks.isDrawn(id)), raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selection() });
 }
 
+/** Whether the first style has been taken: before, the map cannot tell what is different. */
+let isStyled = false;
+
 function restyle() {
-  map?.setStyle(style(), { diff: true });
+  if (isStyled) map?.setStyle(style(), { diff: true });
 }
 
 const rentalFeatures = () => bikes.features(filters.showsBikes, selectedRental()?.key ?? null);
 const drawRentals = () => bikes.drawSoon(map, rentalFeatures);
 
-function startView() {
+async function startView() {
   if (view.at) return { center: /** @type {[number, number]} */ ([view.at.longitude, view.at.latitude]), zoom: view.at.zoom };
-  const besidePanel = matchMedia(WIDE).matches ? { top: 30, bottom: 30, left: 200, right: 30 } : { top: 170, bottom: 30, left: 20, right: 20 };
-  if (page.bounds) return { bounds: page.bounds, fitBoundsOptions: { padding: besidePanel, maxZoom: 13 } };
-  return { center: /** @type {[number, number]} */ ([10, 50]), zoom: 3 };
+  const region = await networks.startRegion(view.network, (view.stop ?? view.vehicle ?? view.station ?? view.routes[0])?.feed);
+  return region ? networks.startView(region) : { center: /** @type {[number, number]} */ ([10, 50]), zoom: 3 };
+}
+
+/** What follows from where the map is. */
+function moved() {
+  if (!map) return;
+  const { lng: longitude, lat: latitude } = map.getCenter();
+  view.at = { longitude, latitude, zoom: map.getZoom() };
+  if (networks.moved(view.at)) restyle();
+  follow();
+  showFeedStates();
+  tick();
 }
 
 async function startMap() {
   ground = await loadGround(page, dark.matches).catch((error) => {
-    announce(`The map's ground cannot be loaded: ${error.message}`);
+    byId("announcement").textContent = `The background map could not be loaded: ${error.message}`;
     return null;
   });
-  map = makeMap(byId("map"), style(), startView());
+  map = makeMap(byId("map"), style(), await startView());
+  camera = new Camera(map);
+  networks.attach(map, camera);
+  map.once("style.load", () => {
+    isStyled = true;
+    restyle();
+  });
   map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same as a table.");
-  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf });
+  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf, isStandstill: networks.isStandstill });
   if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
   map.on("moveend", () => {
-    const { lng: longitude, lat: latitude } = /** @type {import("maplibre-gl").Map} */ (map).getCenter();
-    view.at = { longitude, latitude, zoom: /** @type {import("maplibre-gl").Map} */ (map).getZoom() };
-    follow();
-    tick();
+    moved();
     writeAddress();
   });
+  map.on("dragstart", () => finder.close());
   map.on("click", (event) => clicked(event.point));
   map.on("mousemove", (event) => {
     const canvas = /** @type {import("maplibre-gl").Map} */ (map).getCanvas();
@@ -308,27 +325,25 @@ async function startMap() {
   });
 }
 
-/** @param {import("maplibre-gl").PointLike & {x: number, y: number}} point */
-function stopAt(point) {
-  if (!map?.isStyleLoaded()) return null;
-  const layers = stopLayerIds(page.networks).filter((id) => map?.getLayer(id));
-  const [feature] = map.queryRenderedFeatures([[point.x - 6, point.y - 6], [point.x + 6, point.y + 6]], { layers });
-  return feature ? { feed: networkOfSource(feature.source), id: String(feature.properties.stop_id) } : null;
-}
+/** @param {{x: number, y: number}} point */
+const stopAt = (point) => (map ? pickStopOf(map, page.networks, point) : null);
 
 /** @param {{x: number, y: number}} point @param {number} near */
 const rentalAt = (point, near) => (map ? bikes.pick(map, point, near) : null);
 
 /** @param {{x: number, y: number}} point */
 function clicked(point) {
+  finder.close();
   const vehicle = vehicles?.pick(point);
   const covering = vehicle ? null : rentalAt(point, 0);
-  const stop = vehicle || covering ? null : stopAt(/** @type {any} */ (point));
+  const stop = vehicle || covering ? null : stopAt(point);
   const rental = vehicle || stop ? null : (covering ?? rentalAt(point, 6));
-  if (!vehicle && !stop && !rental && !isSelected()) return;
   if (rental) selectRental(rental);
-  else select(vehicle ? { feed: vehicle.feed, id: vehicle.id } : null, stop);
+  else if (vehicle || stop) select(vehicle ? { feed: vehicle.feed, id: vehicle.id } : null, stop);
+  else if (isSelected()) closeDetail();
   if (vehicle) loadTrip();
+  // The card may lie where the click was.
+  if ((vehicle || stop || rental) && map) camera?.reveal(/** @type {any} */ (map.unproject(/** @type {any} */ (point)).toArray()));
 }
 
 /** @param {import("./bikes.js").Rental} rental */
@@ -337,65 +352,62 @@ function selectRental({ kind, feed, id }) {
   else select({ feed, id }, null);
 }
 
-/** @param {[number, number]} center @param {number} [zoom] */
-function moveTo(center, zoom = PICKED_ZOOM) {
-  if (!map) return;
-  const isWide = matchMedia(WIDE).matches;
-  const target = { center, zoom: Math.max(map.getZoom(), zoom), padding: isWide ? { left: 380, top: 0, right: 0, bottom: 0 } : { top: 120, bottom: 280, left: 0, right: 0 } };
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (still) map.jumpTo(target);
-  else map.flyTo({ ...target, speed: 2.2 });
-}
+/** Whether the map still has to go to what the address or the history named, when its place is known. */
+let goesToNamed = isSelected();
+/** Whether the address names the view, too: then the map moves only if what is named lies under a card. */
+const isPlaced = view.at !== null;
 
-/** Whether the address named a vehicle or station and no place: then the map goes to it when it is known. */
-let goesToNamed = (view.vehicle ?? view.station) !== null && view.at === null;
-
-function goToNamed() {
+/** @returns {[number, number]|null} the place of what is selected */
+function selectedPlace() {
   const vehicle = selectedVehicle();
   const place = vehicle && vehicles?.whereIs(vehicle.key);
-  const coordinates = place ? unproject(place) : selectedRental()?.place;
-  if (!goesToNamed || !coordinates) return;
+  if (place) return unproject(place);
+  if (selected.stop) return Number.isFinite(selected.stop.longitude) ? [selected.stop.longitude, selected.stop.latitude] : null;
+  return selectedRental()?.place ?? null;
+}
+
+function goToNamed() {
+  const place = goesToNamed ? selectedPlace() : null;
+  if (!place || !camera) return;
   goesToNamed = false;
-  moveTo(coordinates, 14);
+  showDetail();
+  if (isPlaced || history.state) camera.reveal(place);
+  else camera.moveTo(place, view.vehicle ? VEHICLE_ZOOM : PICKED_ZOOM);
   restyle();
+}
+
+/** Shows the lines that the address names, once they are known. */
+let goesToRoutes = view.routes.length > 0 && !isPlaced && !isSelected();
+
+function goToRoutes() {
+  if (!goesToRoutes || !camera) return;
+  const bounds = boundsOfRoutes(routes, view.routes);
+  if (!bounds) return;
+  goesToRoutes = false;
+  camera.fit(bounds);
 }
 
 // ---- search, list, address ----------------------------------------------------------------------
 
-/** @param {string} question */
-function findStopsHere(question) {
-  const center = map?.getCenter();
-  return findStops(question, center ? { latitude: center.lat, longitude: center.lng } : null, page.networks.length > 1);
-}
-
 /** @param {import("./search.js").FoundStop} stop */
 function pickStop(stop) {
   select(null, { feed: stop.feed, id: stop.id });
-  if (Number.isFinite(stop.longitude)) moveTo([stop.longitude, stop.latitude]);
+  if (Number.isFinite(stop.longitude)) camera?.moveTo([stop.longitude, stop.latitude], PICKED_ZOOM);
 }
 
 /** @param {import("./routes.js").Route} route */
 function pickRoute(route) {
   filters.toggleRoute(route);
   const bounds = boundsOfRoute(route);
-  if (map && bounds) map.fitBounds(bounds, { padding: 60, animate: !matchMedia("(prefers-reduced-motion: reduce)").matches });
+  if (bounds) camera?.fit(bounds);
+  map?.getCanvas().focus({ preventScroll: true });
 }
 
-/** @param {string} text */
-function announce(text) {
-  byId("announcement").textContent = text;
-}
+const finder = new Finder({ shown: () => (map && camera ? { map, camera } : null), networks, routes, pickStop, pickRoute });
 
-function locate() {
-  navigator.geolocation.getCurrentPosition(
-    ({ coords }) => {
-      moveTo([coords.longitude, coords.latitude]);
-      /** @type {HTMLInputElement} */ (byId("search")).focus();
-    },
-    () => announce("Your place is not known: the browser did not tell it."),
-    { timeout: 10_000, maximumAge: 60_000 },
-  );
-}
+const locate = () => finder.locate(() => {
+  if (view.list && map) showListView(false);
+});
 
 /** @param {boolean} list */
 function showListView(list) {
@@ -409,14 +421,7 @@ function showListView(list) {
 
 function shownVehicles() {
   if (map && vehicles) return vehicles.inView();
-  return events.store.list("vehicle").filter((held) => !isRental(held)).map(({ feed, id, record }) => withoutMap(feed, id, record)).filter(isShown);
-}
-
-/** A vehicle where no map is. @param {string} feed @param {string} id @param {any} record @returns {any} */
-function withoutMap(feed, id, record) {
-  const join = record.lineside ?? {};
-  const routeId = join.route_id ?? record.trip?.route_id ?? "";
-  return { key: keyOf({ feed, kind: "vehicle", id }), feed, id, record, mode: modeOf(join.route_type), label: String(join.route_short_name || routeId), color: join.route_color ?? null };
+  return events.store.list("vehicle").filter((held) => !isRental(held)).map(({ feed, id, record }) => vehicleWithoutMap(feed, id, record)).filter(isShown);
 }
 
 let ticks = 0;
@@ -426,11 +431,13 @@ function tick() {
   bikes.sweep(selectedRental()?.key);
   drawRentals();
   const rentals = filters.showsBikes ? bikes.inView(map?.getBounds() ?? null) : [];
+  networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
+  vehicles?.showLost(lostAt > 0 && performance.now() - lostAt > LOST_MS);
   const words = countWords(shown, rentals, page.networks.length > 0);
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const body = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));
-    if (ticks % 2 === 0) showList(body, shown, rentals, { nowOf, typesOf: (feed) => types.of(feed), pick: selectFromList });
+    if (ticks % 2 === 0) showList(body, shown, rentals, { nowOf, typesOf: (feed) => types.of(feed), isStale: (vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed), pick: selectFromList });
   }
   if (isSelected()) showDetail();
   if (view.vehicle) loadTrip();
@@ -443,28 +450,23 @@ function selectFromList(key) {
   if (rental) selectRental(rental);
   else select({ feed, id }, null);
   const place = vehicles?.whereIs(key);
-  if (place || rental) moveTo(place ? unproject(place) : /** @type {any} */ (rental).place);
   if (map) showListView(false);
+  if (place || rental) camera?.moveTo(place ? unproject(place) : /** @type {any} */ (rental).place, PICKED_ZOOM);
   loadTrip();
-}
-
-let writing = 0;
-
-/** The address follows what is shown, a moment later: browsers count how often it changes. */
-function writeAddress() {
-  clearTimeout(writing);
-  writing = /** @type {any} */ (setTimeout(() => history.replaceState(null, "", `${location.pathname}${formatView(view)}`), 200));
 }
 
 async function start() {
   filters.show();
-  setUpSearch({ input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), findStops: findStopsHere, findRoutes: (question) => findRoutes(routes, question), pickStop, pickRoute });
   byId("show-list").addEventListener("click", () => showListView(!view.list));
   byId("locate").addEventListener("click", locate);
-  byId("locate").hidden = !("geolocation" in navigator) || !isSecureContext;
+  networks.listen(() => {
+    finder.close();
+    if (isSelected()) closeDetail();
+  });
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof HTMLInputElement;
-    if (event.key === "Escape" && !isTyping && isSelected()) closeDetail();
+    if (event.key === "Escape" && !byId("results").hidden) finder.close();
+    else if (event.key === "Escape" && !isTyping && isSelected()) closeDetail();
     else if (event.key === "/" && !isTyping) {
       event.preventDefault();
       byId("search").focus();
@@ -480,15 +482,19 @@ async function start() {
   if (view.stop) loadStop(view.stop);
   if (view.vehicle || view.station) detailIsNew = true;
   if (systems.length > 0) nameColumns(byId("list"));
-  follow();
+  if (map) moved();
+  else follow();
+  writeAddress();
   setInterval(() => {
     ticks += 1;
     if (!document.hidden) tick();
   }, TICK_MS);
-  await routes.load(() => {
+  const loaded = () => {
     filters.show();
     restyle();
-  });
+    goToRoutes();
+  };
+  await routes.load(loaded, networks.isDrawn);
 }
 
 start();

@@ -98,18 +98,18 @@ export function stationWords(record, types) {
   const ids = there.map(({ vehicle_type_id: id }) => id);
   const docks = record.num_docks_available;
   const words = [vehicles === null ? null : count(vehicles, formOf(types, ids)), docks === undefined ? null : count(docks, ["dock", "docks"])];
-  return words.filter((each) => each !== null).join(", ") || "It is not known what stands here";
+  return words.filter((each) => each !== null).join(", ") || "Availability unknown";
 }
 
 /** @param {any} record @returns {{words: string, tone: string}} */
 export function serviceWords(record) {
   if (record.is_installed === false) return { words: "Not in place", tone: "cancelled" };
   const [rents, returns] = [record.is_renting, record.is_returning];
-  if (rents === undefined && returns === undefined) return { words: "Not said whether it is open", tone: "scheduled" };
+  if (rents === undefined && returns === undefined) return { words: "Opening unknown", tone: "scheduled" };
   if (rents === false && returns === false) return { words: "Closed", tone: "cancelled" };
-  if (rents === false) return { words: "Takes returns only", tone: "late" };
-  if (returns === false) return { words: "Rents, takes no returns", tone: "late" };
-  return { words: "Rents and takes returns", tone: "on-time" };
+  if (rents === false) return { words: "Returns only", tone: "late" };
+  if (returns === false) return { words: "Rentals only, no returns", tone: "late" };
+  return { words: "Open: you can rent and return here", tone: "on-time" };
 }
 
 /** What stands there of each type, where there are several. @param {any} record @param {Types} types @returns {Node|null} */
@@ -117,7 +117,7 @@ function kindsList(record, types) {
   const kinds = (record.vehicle_types_available ?? []).filter((/** @type {any} */ each) => each.count > 0);
   if (kinds.length === 0 || (types.size < 2 && kinds.length < 2)) return null;
   const row = (/** @type {any} */ { vehicle_type_id: id, count }) => element("li", {}, element("span", {}, typeName(types, id)), element("strong", {}, numberWords(count)));
-  return element("ul.rental-kinds", { "aria-label": "Of each kind" }, ...kinds.map(row));
+  return element("ul.rental-kinds", { "aria-label": "By vehicle type" }, ...kinds.map(row));
 }
 
 /** @param {string} text */
@@ -159,11 +159,11 @@ export const rentalSign = () => element("span.rental-sign", { "aria-hidden": "tr
 /** @param {any} record @param {import("./detail.js").Surroundings} around */
 function reported(record, around) {
   const words = reportedWords(record, around.now());
-  return element("p.soft.small", {}, words ? `reported ${words}` : "not said when it was reported");
+  return element("p.soft.small", {}, words ? `reported ${words}` : "time of the report unknown");
 }
 
-/** @param {string} feed */
-const source = (feed) => element("p.detail-foot", {}, "Reported by ", element("a", { href: `/feeds/${feed}` }, feed));
+/** @param {string} feed @param {import("./detail.js").Surroundings} around */
+const source = (feed, around) => element("p.detail-foot", {}, "Reported by ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed)));
 
 /** @param {{words: string, tone: string}} said */
 const toned = ({ words, tone }) => element(`span.tone-${tone}`, {}, words);
@@ -176,7 +176,7 @@ export function stationCard(station, types, around) {
   const { record, feed } = station;
   const meta = [element("p.rental-count", {}, stationWords(record, types)), element("p", {}, toned(serviceWords(record))), reported(record, around)];
   const kinds = kindsList(record, types);
-  return [head([rentalSign(), element("span", {}, stationName(station))], meta, around.close), ...(kinds ? [kinds] : []), source(feed)];
+  return [head([rentalSign(), element("span", {}, stationName(station))], meta, around.close), ...(kinds ? [kinds] : []), source(feed, around)];
 }
 
 /**
@@ -189,7 +189,7 @@ export function freeCard(vehicle, isThere, types, around) {
   const range = rangeWords(record);
   const most = types.get(record.vehicle_type_id)?.max_range_meters;
   const full = !range && most ? `${numberWords(Math.floor(most / 1_000))} km of range when full` : range;
-  const now = isThere ? toned(freeWords(record)) : element("span.tone-cancelled", {}, "Not there any more");
+  const now = isThere ? toned(freeWords(record)) : element("span.tone-cancelled", {}, "No longer here");
   const meta = [element("p", {}, element("strong", {}, now), full ? ` · ${full}` : ""), reported(record, around)];
-  return [head([rentalSign(), element("span", {}, vehicleName(vehicle, types))], meta, around.close), source(feed)];
+  return [head([rentalSign(), element("span", {}, vehicleName(vehicle, types))], meta, around.close), source(feed, around)];
 }

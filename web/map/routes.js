@@ -26,9 +26,13 @@ export class Routes {
     this.points = 0;
   }
 
-  /** Loads every network's routes, one after the other, and tells after each. @param {() => void} loaded */
-  async load(loaded) {
-    for (const { id, routes } of this.networks) {
+  /**
+   * Loads every network's routes, one after the other, and tells after each.
+   * @param {() => void} loaded @param {(id: string) => boolean} isFirst  whether a network is loaded before the others
+   */
+  async load(loaded, isFirst) {
+    const order = [...this.networks].sort((a, b) => Number(isFirst(b.id)) - Number(isFirst(a.id)));
+    for (const { id, routes } of order) {
       if (!routes) continue;
       const reply = await fetch(routes);
       if (!reply.ok) continue;
@@ -59,6 +63,12 @@ export class Routes {
   /** The lines of the route that a real-time feed names. @param {string} feed @param {string} routeId */
   linesOf(feed, routeId) {
     return this.all.get(`${this.networkOf.get(feed)}:${routeId}`)?.lines ?? [];
+  }
+
+  /** The color of a line by its name. @param {string} network @param {string} name */
+  colorOf(network, name) {
+    for (const route of this.all.values()) if (route.feed === network && route.name === name) return route.color;
+    return null;
   }
 
   /** By mode and name, numbers in their order. @returns {Route[]} */

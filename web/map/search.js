@@ -1,10 +1,11 @@
 /**
  * The search box of the map: stops by name from the server, routes by name from what is loaded, and,
- * with nothing typed, the stops nearest to the middle of the map. Operated as the ARIA combobox
- * pattern says: arrows move, Enter picks, Escape closes.
+ * with nothing typed, the nearest stops. Operated as the ARIA combobox pattern says: arrows move,
+ * Enter picks, Escape closes.
  */
 import { badge } from "../plain/badge.js";
 import { element } from "../plain/dom.js";
+import { shownLines } from "./find.js";
 
 /** Letters typed within this time become one question. */
 const PAUSE_MS = 180;
@@ -12,26 +13,38 @@ const STOPS_MAX = 8;
 const ROUTES_MAX = 4;
 
 /**
- * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string}} FoundStop
+ * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string, lines: string[], detail: string}} FoundStop
  * @typedef {object} Options
  * @property {HTMLInputElement} input @property {HTMLElement} results
- * @property {(question: string) => Promise<FoundStop[]>} findStops
+ * @property {HTMLElement} from  says what distances are measured from
+ * @property {(question: string) => Promise<{stops: FoundStop[], from: string|null}>} findStops
+ * @property {(feed: string, name: string) => string|null} colorOf  a line's color
  * @property {(question: string) => {byName: import("./routes.js").Route[], byDescription: import("./routes.js").Route[]}} findRoutes
  * @property {(stop: FoundStop) => void} pickStop
  * @property {(route: import("./routes.js").Route) => void} pickRoute
  */
 
+/** Whether the device brings up a keyboard of its own for a text field. */
+const hasScreenKeyboard = () => matchMedia("(pointer: coarse)").matches;
+
 /** @param {Options} options */
-export function setUpSearch({ input, results, findStops, findRoutes, pickStop, pickRoute }) {
+export function setUpSearch({ input, results, from, findStops, findRoutes, colorOf, pickStop, pickRoute }) {
   let timer = 0;
   let asked = 0;
   /** Whether what is typed has not been answered yet. */
   let isStale = false;
   let active = -1;
+  /** Whether the results stay without the focus in the box, as after "Near me" on a phone. */
+  let isPinned = false;
+  /** Whether the box takes the focus only to give it back to the keyboard. */
+  let isQuiet = false;
   const options = () => /** @type {HTMLElement[]} */ ([...results.querySelectorAll('[role="option"]')]);
 
   const close = () => {
+    asked += 1;
+    isPinned = false;
     results.hidden = true;
+    from.hidden = true;
     results.replaceChildren();
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
@@ -47,13 +60,24 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
     all[active].scrollIntoView({ block: "nearest" });
   };
 
-  const option = (/** @type {number} */ at, /** @type {() => void} */ pick, /** @type {(Node|string)[]} */ ...children) =>
-    element("div.option", { role: "option", id: `result-${at}`, "aria-selected": "false", onmousedown: (/** @type {Event} */ event) => event.preventDefault(), onclick: () => (close(), input.blur(), pick()) }, ...children);
+  /** The card that opens remembers where the keyboard was. @param {() => void} pick */
+  const choose = (pick) => {
+    close();
+    if (hasScreenKeyboard()) input.blur();
+    pick();
+  };
+
+  const option = (/** @type {number} */ at, /** @type {() => void} */ pick, /** @type {(Node|string|null)[]} */ ...children) =>
+    element("div.option", { role: "option", id: `result-${at}`, "aria-selected": "false", onmousedown: (/** @type {Event} */ event) => event.preventDefault(), onclick: () => choose(pick) }, ...children);
 
   const routeOption = (/** @type {import("./routes.js").Route} */ route) => (/** @type {number} */ at) =>
     option(at, () => pickRoute(route), badge(route.name, route.color), element("span", {}, route.long), element("span.where", {}, "line"));
-  const stopOption = (/** @type {FoundStop} */ stop) => (/** @type {number} */ at) =>
-    option(at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note));
+  const stopOption = (/** @type {FoundStop} */ stop) => (/** @type {number} */ at) => {
+    const { shown, more } = shownLines(stop.lines);
+    const lines = element("span.option-lines", {}, ...shown.map((name) => badge(name, colorOf(stop.feed, name))), more > 0 ? element("span.soft", {}, `+${more} more`) : null);
+    const about = shown.length > 0 || stop.detail ? element("span.option-about", {}, lines, element("span.soft", {}, stop.detail)) : null;
+    return option(at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note), about);
+  };
 
   /** Enter picks what is marked, else the first; of what is typed, even if the answer is still on its way. */
   const pick = async () => {
@@ -65,8 +89,8 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
   const ask = async () => {
     const question = input.value.trim();
     const mine = ++asked;
-    const stops = await findStops(question).catch(() => []);
-    if (mine !== asked || document.activeElement !== input) return;
+    const { stops, from: origin } = await findStops(question).catch(() => ({ stops: [], from: null }));
+    if (mine !== asked || (document.activeElement !== input && !isPinned)) return;
     isStale = false;
     const { byName, byDescription } = question ? findRoutes(question) : { byName: [], byDescription: [] };
     const found = [
@@ -75,9 +99,11 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
       ...byDescription.slice(0, ROUTES_MAX).map(routeOption),
     ];
     const made = found.map((make, at) => make(at));
-    const nothing = question ? element("p.soft.small.nothing", {}, `Nothing is called “${question}”.`) : null;
+    const nothing = question ? element("p.soft.small.nothing", {}, `No stop or line matches “${question}”.`) : isPinned ? element("p.soft.small.nothing", {}, "No stops nearby.") : null;
     results.replaceChildren(...(made.length > 0 ? made : nothing ? [nothing] : []));
     results.hidden = results.childElementCount === 0;
+    from.textContent = origin ?? "";
+    from.hidden = stops.length === 0 || !origin;
     input.setAttribute("aria-expanded", String(!results.hidden));
     active = -1;
   };
@@ -87,7 +113,7 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
     isStale = true;
     timer = /** @type {any} */ (setTimeout(ask, PAUSE_MS));
   });
-  input.addEventListener("focus", ask);
+  input.addEventListener("focus", () => void (isQuiet || ask()));
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") activate(active + (event.key === "ArrowDown" ? 1 : -1));
@@ -98,4 +124,21 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
     event.stopPropagation();
   });
   input.form?.addEventListener("submit", (event) => event.preventDefault());
+
+  return {
+    close,
+    /** Lists the nearest stops, without a keyboard over them on a phone. */
+    showNearest() {
+      input.value = "";
+      isPinned = true;
+      if (!hasScreenKeyboard() && document.activeElement !== input) input.focus();
+      else ask();
+    },
+    /** Gives the box the focus back without opening its results. */
+    focusQuietly() {
+      isQuiet = true;
+      input.focus({ preventScroll: true });
+      isQuiet = false;
+    },
+  };
 }

@@ -15,6 +15,7 @@
  * @property {boolean} dark
  * @property {Style|null} ground       the operator's style, already loaded
  * @property {string|null} baseMap     GeoJSON of land, water and streets
+ * @property {string|null} [world]     GeoJSON of the earth's land, where neither of these is
  * @property {Network[]} networks
  * @property {{url: string, name: string}[]} raw  GeoJSON feeds, drawn as they are
  * @property {string[]} routeTypes     the route types to show as texts; none means all
@@ -27,13 +28,32 @@ import { DARK, FONT, LIGHT } from "./ink.js";
 /** The source of stations and free vehicles, and the layers on which a click finds them. */
 export const RENTALS = "rentals";
 export const RENTAL_LAYERS = ["rental-stations", "rental-vehicles"];
+/** From here on the platforms of a station have their letters or names. */
+const PLATFORM_NAME_ZOOM = 16;
 /** From here on a station has room for its number. */
 const RENTAL_COUNT_ZOOM = 13.2;
 
 /** @param {...any} stops zoom, value, … @returns {any} */
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
+/** The land of the earth is drawn up to here: nearer its coast is too coarse. */
+const WORLD_ZOOM_MAX = 10.5;
+/** From here on the sea pales, so that nobody sees where the coarse coast runs. */
+const WORLD_ZOOM_FADE = 8.5;
+
 /** @param {string} kind @param {string[]} classes @returns {any} */
 const isKind = (kind, ...classes) => (classes.length ? ["all", ["==", ["get", "kind"], kind], ["in", ["get", "class"], ["literal", classes]]] : ["==", ["get", "kind"], kind]);
+
+/** The sea, up to the zoom at which it has paled to paper. @param {typeof LIGHT} ink @returns {any} */
+const seaColor = (ink) => ["interpolate", ["linear"], ["zoom"], WORLD_ZOOM_FADE, ink.sea, WORLD_ZOOM_MAX, ink.paper];
+
+/** The continents, where no better ground is. @param {typeof LIGHT} ink @returns {Layer[]} */
+function worldLayers(ink) {
+  const fade = ["interpolate", ["linear"], ["zoom"], WORLD_ZOOM_FADE, 1, WORLD_ZOOM_MAX, 0];
+  return /** @type {any} */ ([
+    { id: "world-land", type: "fill", source: "world", maxzoom: WORLD_ZOOM_MAX, paint: { "fill-color": ink.paper } },
+    { id: "world-coast", type: "line", source: "world", maxzoom: WORLD_ZOOM_MAX, paint: { "line-color": ink.rail, "line-width": 0.7, "line-opacity": fade } },
+  ]);
+}
 
 /** Land, water, parks and streets. @param {typeof LIGHT} ink @returns {Layer[]} */
 function groundLayers(ink) {
@@ -113,8 +133,18 @@ function lineLayers(network, shown, ink) {
   ];
 }
 
-/** The stops of one network: stations first, then, near enough, all of them with their names. @param {Network} network @param {typeof LIGHT} ink @returns {Layer[]} */
-function stopLayers(network, ink) {
+/** Whether a stop is served by one of the shown modes. @param {Shown} shown @returns {any} */
+function isServed({ routeTypes }) {
+  if (routeTypes.length === 0) return true;
+  const types = routeTypes.map(Number).filter(Number.isInteger);
+  return ["any", ...types.map((type) => ["in", type, ["get", "route_types"]])];
+}
+
+/**
+ * The stops of one network: stations first, then, near enough, all of them with their names.
+ * @param {Network} network @param {Shown} shown @param {typeof LIGHT} ink @returns {Layer[]}
+ */
+function stopLayers(network, shown, ink) {
   if (!network.stops) return [];
   const source = `stops-${network.id}`;
   /** @type {any} */
@@ -123,15 +153,19 @@ function stopLayers(network, ink) {
   const isBoarding = ["in", ["to-number", ["get", "location_type"], 0], ["literal", [0, 1]]];
   /** @type {any} */
   const isInStation = ["to-boolean", ["get", "parent_station"]];
+  const served = isServed(shown);
+  /** @param {any} filter @returns {any} */
+  const shownOnly = (filter) => (served === true ? filter : ["all", served, filter]);
   /** @param {string} id @param {any} filter @param {number} minzoom @param {any} radius @returns {Layer} */
   const dots = (id, filter, minzoom, radius) => ({
-    id: `${network.id}-${id}`, type: "circle", source, filter, minzoom,
+    id: `${network.id}-${id}`, type: "circle", source, filter: shownOnly(filter), minzoom,
     paint: { "circle-color": ink.stop, "circle-stroke-color": ink.stopRing, "circle-radius": radius, "circle-stroke-width": byZoom(11, 0.8, 16, 2) },
   });
-  /** @param {string} id @param {any} filter @param {number} minzoom @param {any} size @returns {Layer} */
-  const names = (id, filter, minzoom, size) => ({
-    id: `${network.id}-${id}`, type: "symbol", source, filter, minzoom,
-    layout: { "text-field": ["coalesce", ["get", "stop_name"], ["get", "name"]], "text-font": FONT, "text-size": size, "text-variable-anchor": ["left", "right", "top", "bottom"], "text-radial-offset": 0.75, "text-justify": "auto", "text-max-width": 9, "text-padding": 6 },
+  const name = ["coalesce", ["get", "stop_name"], ["get", "name"]];
+  /** @param {string} id @param {any} filter @param {number} minzoom @param {any} size @param {any} [text] @returns {Layer} */
+  const names = (id, filter, minzoom, size, text = name) => ({
+    id: `${network.id}-${id}`, type: "symbol", source, filter: shownOnly(filter), minzoom,
+    layout: { "text-field": text, "text-font": FONT, "text-size": size, "text-variable-anchor": ["left", "right", "top", "bottom"], "text-radial-offset": 0.75, "text-justify": "auto", "text-max-width": 9, "text-padding": 6 },
     paint: { "text-color": ink.text, "text-halo-color": ink.halo, "text-halo-width": 1.6 },
   });
   return [
@@ -139,6 +173,7 @@ function stopLayers(network, ink) {
     dots("platforms", ["all", isBoarding, ["!", isStation], isInStation], 15.5, byZoom(15, 2, 18, 5)),
     dots("stations", isStation, 10.5, byZoom(10, 1.8, 13, 3.8, 17, 8)),
     names("stop-names", ["all", isBoarding, ["!", isStation], ["!", isInStation]], 14.6, byZoom(14, 11, 17, 13)),
+    names("platform-names", ["all", isBoarding, ["!", isStation], isInStation], PLATFORM_NAME_ZOOM, byZoom(16, 10.5, 18, 12.5), ["coalesce", ["get", "platform_code"], ["get", "stop_code"], name]),
     names("station-names", isStation, 12.4, byZoom(12, 11, 16, 14.5)),
   ];
 }
@@ -192,10 +227,13 @@ export function makeStyle(shown) {
   /** @type {Layer[]} */
   const layers = [...(shown.ground?.layers ?? [])];
   if (!shown.ground) {
-    layers.push({ id: "paper", type: "background", paint: { "background-color": shown.baseMap ? ink.sea : ink.paper } });
+    layers.push({ id: "paper", type: "background", paint: { "background-color": shown.baseMap ? ink.sea : shown.world ? seaColor(ink) : ink.paper } });
     if (shown.baseMap) {
       sources.ground = { type: "geojson", data: shown.baseMap, tolerance: 0.4 };
       layers.push(...groundLayers(ink), ...groundNames(ink));
+    } else if (shown.world) {
+      sources.world = { type: "geojson", data: shown.world, maxzoom: 9, attribution: "Natural Earth" };
+      layers.push(...worldLayers(ink));
     }
   }
   sources.selected = { type: "geojson", data: shown.selected ?? { type: "FeatureCollection", features: [] } };
@@ -209,7 +247,7 @@ export function makeStyle(shown) {
   }
   for (const network of shown.networks) layers.push(...lineLayers(network, shown, ink));
   layers.push(...selectedLayers(ink).slice(0, 1));
-  for (const network of shown.networks) layers.push(...stopLayers(network, ink));
+  for (const network of shown.networks) layers.push(...stopLayers(network, shown, ink));
   layers.push(...selectedLayers(ink).slice(1));
   if (shown.rentals) {
     sources[RENTALS] = { type: "geojson", data: shown.rentals };
@@ -234,8 +272,15 @@ function fontOf(layers) {
 /** A layer of ours with another font. @param {any} layer @param {string[]} font @returns {Layer} */
 const withFont = (layer, font) => (layer.layout?.["text-font"] === FONT ? { ...layer, layout: { ...layer.layout, "text-font": font } } : layer);
 
-/** The layers on which a click finds a stop. @param {Network[]} networks */
-export const stopLayerIds = (networks) => networks.flatMap(({ id }) => ["stops", "platforms", "stations", "stop-names", "station-names"].map((name) => `${id}-${name}`));
-
-/** The network that a layer or source of it belongs to. @param {string} source */
-export const networkOfSource = (source) => source.replace(/^(stops|routes)-/, "");
+/**
+ * The stop at a place on the screen.
+ * @param {import("maplibre-gl").Map} map @param {Network[]} networks @param {{x: number, y: number}} point
+ * @returns {import("./view.js").Ref|null}
+ */
+export function pickStopOf(map, networks, { x, y }) {
+  if (!map.isStyleLoaded()) return null;
+  const names = ["stops", "platforms", "stations", "stop-names", "platform-names", "station-names"];
+  const layers = networks.flatMap(({ id }) => names.map((name) => `${id}-${name}`)).filter((id) => map.getLayer(id));
+  const [feature] = map.queryRenderedFeatures([[x - 6, y - 6], [x + 6, y + 6]], { layers });
+  return feature ? { feed: feature.source.replace(/^stops-/, ""), id: String(feature.properties.stop_id) } : null;
+}

@@ -13,8 +13,10 @@ import { modeOf } from "./view.js";
 
 /** How long a vehicle that moved out of a cell, or whose cell was left, is still shown. */
 const GRACE_MS = 4_000;
-/** A position older than this is shown faded: it says where the vehicle was. */
+/** A position older than this says where the vehicle was, in seconds. */
 const OLD_S = 120;
+/** What such a vehicle is drawn in, whatever its line's color. */
+const STALE_COLOR = "8d959c";
 /** From these zooms on a vehicle is a dot with its direction, and a badge with its route. */
 const ZOOM_ARROW = 11.8;
 const ZOOM_BADGE = 12.7;
@@ -44,6 +46,13 @@ function placeOf(record) {
   return valid ? project(longitude, latitude) : null;
 }
 
+/** A vehicle where no map is. @param {string} feed @param {string} id @param {any} record @returns {any} */
+export function vehicleWithoutMap(feed, id, record) {
+  const join = record.lineside ?? {};
+  const routeId = join.route_id ?? record.trip?.route_id ?? "";
+  return { key: keyOf({ feed, kind: "vehicle", id }), feed, id, record, mode: modeOf(join.route_type), label: String(join.route_short_name || routeId), color: join.route_color ?? null };
+}
+
 export class Vehicles {
   /**
    * @param {import("maplibre-gl").Map} map
@@ -51,12 +60,14 @@ export class Vehicles {
    * @param {(feed: string, routeId: string) => import("./motion.js").Line[]} options.linesOf
    * @param {(vehicle: Vehicle) => boolean} options.isShown
    * @param {(feed: string) => number} options.nowOf  the time of a feed's data, in seconds
+   * @param {(feed: string) => boolean} options.isStandstill  whether a feed brings nothing new
    */
-  constructor(map, { linesOf, isShown, nowOf }) {
+  constructor(map, { linesOf, isShown, nowOf, isStandstill }) {
     this.map = map;
     this.linesOf = linesOf;
     this.isShown = isShown;
     this.nowOf = nowOf;
+    this.isStandstill = isStandstill;
     /** @type {Map<string, Vehicle>} */
     this.all = new Map();
     this.sprites = new Sprites();
@@ -194,6 +205,7 @@ export class Vehicles {
     context.clearRect(0, 0, width, height);
     const zoom = this.map.getZoom();
     let selected = null;
+    let stale = 0;
     const place = this.#screen();
     for (const vehicle of this.all.values()) {
       if (!this.isShown(vehicle)) continue;
@@ -201,20 +213,33 @@ export class Vehicles {
       if (position.heading !== null) vehicle.heading = position.heading;
       const { x, y } = place(position);
       if (x < -30 || y < -30 || x > width + 30 || y > height + 30) continue;
+      if (this.isStale(vehicle)) stale += 1;
       if (vehicle.key === this.selected) selected = { vehicle, x, y };
       else this.#drawOne(vehicle, x, y, zoom, false);
     }
     if (selected) this.#drawOne(selected.vehicle, selected.x, selected.y, Math.max(zoom, ZOOM_BADGE), true);
+    if (canvas.dataset.stale !== String(stale)) canvas.dataset.stale = String(stale);
+  }
+
+  /** Whether a vehicle is shown where it was and may not be any more. @param {Vehicle} vehicle */
+  isStale({ feed, record }) {
+    return this.isStandstill(feed) || this.nowOf(feed) - Number(record.timestamp ?? Infinity) > OLD_S;
+  }
+
+  /** All positions grow old while nothing comes from the server. @param {boolean} isLost */
+  showLost(isLost) {
+    this.canvas.classList.toggle("is-lost", isLost);
   }
 
   /** @param {Vehicle} vehicle @param {number} x @param {number} y @param {number} zoom @param {boolean} selected */
   #drawOne(vehicle, x, y, zoom, selected) {
     const { context, sprites } = this;
     const ring = this.dark.matches ? "#0d1318" : "#ffffff";
-    const isOld = this.nowOf(vehicle.feed) - Number(vehicle.record.timestamp ?? Infinity) > OLD_S;
-    context.globalAlpha = isOld && !selected ? 0.45 : 1;
+    const isStale = this.isStale(vehicle);
+    const color = isStale ? STALE_COLOR : vehicle.color;
+    context.globalAlpha = isStale && !selected ? 0.7 : 1;
     const asBadge = zoom >= ZOOM_BADGE && vehicle.label !== "";
-    const sprite = asBadge ? sprites.badge(vehicle.label, vehicle.color, ring) : sprites.dot(vehicle.color, zoom < 10.5 ? 3 : zoom < ZOOM_ARROW ? 4.5 : 5.5, ring);
+    const sprite = asBadge ? sprites.badge(vehicle.label, color, ring) : sprites.dot(color, zoom < 10.5 ? 3 : zoom < ZOOM_ARROW ? 4.5 : 5.5, ring);
     if (selected) {
       context.beginPath();
       context.roundRect(x - sprite.width / 2 - 3, y - sprite.height / 2 - 3, sprite.width + 6, sprite.height + 6, 9);
@@ -222,7 +247,7 @@ export class Vehicles {
       context.fill();
     }
     if (vehicle.heading !== null && zoom >= ZOOM_ARROW) {
-      const arrow = sprites.arrow(vehicle.color, ring);
+      const arrow = sprites.arrow(color, ring);
       const half = asBadge ? edge(sprite.width - 4, sprite.height - 4, vehicle.heading) : sprite.width / 2 - 2;
       // The arrow's foot lies under the sign, so that the two are one.
       const far = half + (asBadge ? 1.8 : 2.4) + (selected ? 4 : 0);

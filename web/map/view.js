@@ -1,6 +1,7 @@
 /**
  * What the map shows, as the page's address: `?at=<lat>,<lon>,<zoom>&mode=tram,bus&route=<feed>:<route>
- * &stop=<feed>:<stop>&vehicle=<feed>:<id>&station=<feed>:<id>&show=list`. The server reads the same words (pages/map.rs).
+ * &stop=<feed>:<stop>&vehicle=<feed>:<id>&station=<feed>:<id>&show=list`, or `?network=<id>` for a network as a whole. The
+ * server reads the same words (pages/map.rs).
  *
  * @typedef {{feed: string, id: string}} Ref
  * @typedef {object} View
@@ -10,6 +11,7 @@
  * @property {Ref|null} stop
  * @property {Ref|null} vehicle
  * @property {Ref|null} station of a GBFS system
+ * @property {string|null} network where the map opens if no place is named
  * @property {boolean} list
  */
 
@@ -46,6 +48,9 @@ function parseRef(text) {
 /** @param {Ref} ref */
 export const formatRef = ({ feed, id }) => `${feed}:${id}`;
 
+/** A line's page. @param {Ref} route */
+export const routeAddress = ({ feed, id }) => `/routes/${encodeURIComponent(feed)}/${encodeURIComponent(id)}`;
+
 /** @param {string|null} text @returns {View["at"]} */
 function parseAt(text) {
   const [latitude, longitude, zoom] = (text ?? "").split(",").map((part) => (part.trim() === "" ? NaN : Number(part)));
@@ -65,18 +70,21 @@ export function parseView(search) {
     stop: parseRef(query.get("stop")),
     vehicle: parseRef(query.get("vehicle")),
     station: parseRef(query.get("station")),
+    network: query.get("network") || null,
     list: query.get("show") === "list",
   };
 }
 
 /** @param {View} view @returns {string} the query, with its question mark when it holds anything */
-export function formatView({ at, modes, routes, stop, vehicle, station, list }) {
+export function formatView({ at, modes, routes, stop, vehicle, station, network, list }) {
   const query = new URLSearchParams();
   if (at) {
     // Digits that one pixel needs: 2^(8 + zoom) pixels span 360 degrees.
     const digits = Math.min(Math.max(Math.ceil(((8 + at.zoom) * Math.LN2 - Math.log(360)) / Math.LN10), 2), 7);
     query.set("at", `${at.latitude.toFixed(digits)},${at.longitude.toFixed(digits)},${Number(at.zoom.toFixed(2))}`);
   }
+  // A place says more than the network that it lies in.
+  if (network && !at) query.set("network", network);
   if (modes.size > 0) query.set("mode", [...MODES.keys()].filter((mode) => modes.has(mode)).join(","));
   for (const route of routes) query.append("route", formatRef(route));
   if (stop) query.set("stop", formatRef(stop));

@@ -12,15 +12,28 @@ function luminance(hex) {
   return 0.2126 * channel(0) + 0.7152 * channel(2) + 0.0722 * channel(4);
 }
 
+/** The contrast of text that everyone can read (WCAG 2, AA). */
+const CONTRAST_MIN = 4.5;
+/** Colours on which white has this contrast count as dark: they are darkened until it reads. */
+const CONTRAST_DARK = 3;
+
+/** The contrast of white on a colour. @param {string} hex */
+const contrastOfWhite = (hex) => 1.05 / (luminance(hex) + 0.05);
+
+/** @param {string} hex @param {number} percent */
+const darkened = (hex, percent) => [0, 2, 4].map((at) => Math.floor((Number.parseInt(hex.slice(at, at + 2), 16) * percent) / 100).toString(16).padStart(2, "0")).join("");
+
 /**
- * The colours of a badge as `#rrggbb`: the feed's own background, and black or white on it, whichever
- * reads better. A feed's own text colour is often unreadable, so it is not asked.
+ * The colours of a badge as `#rrggbb`: the feed's own background, a little darker where white would else be hard to read
+ * on it, and white text; black text on light backgrounds. The feed's own text colour is often unreadable and is not used.
  * @param {string|null|undefined} color
  */
 export function badgeColors(color) {
   const hex = /^#?[0-9a-f]{6}$/i.test(color ?? "") ? /** @type {string} */ (color).replace("#", "").toLowerCase() : DEFAULT_COLOR;
-  const light = luminance(hex);
-  return { background: `#${hex}`, text: 1.05 / (light + 0.05) >= (light + 0.05) / 0.05 ? "#ffffff" : "#000000" };
+  if (contrastOfWhite(hex) < CONTRAST_DARK) return { background: `#${hex}`, text: "#000000" };
+  let percent = 100;
+  while (contrastOfWhite(darkened(hex, percent)) < CONTRAST_MIN) percent -= 1;
+  return { background: `#${darkened(hex, percent)}`, text: "#ffffff" };
 }
 
 /** A badge as an element. @param {string} label @param {string|null|undefined} color */

@@ -1,14 +1,16 @@
 /**
  * The departure board: the rows that the server made, kept up to date from the stop's channel.
  * The rows are made here exactly as crates/lineside/src/pages/board.rs makes them. The channel holds the next departures of
- * all lines, so a board of some lines asks the server for its rows when the channel says that something changed.
+ * all lines from now on, so a board of some lines, or of a later time, asks the server for its rows when the channel says that
+ * something changed.
  */
 import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
-import { element, island } from "./dom.js";
+import { element, island, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
-import { TROUBLE, connectionSign, keepAges, showState } from "./states.js";
-import { ageWords, clock as hours, delayWords, dueWords, seconds } from "./words.js";
+import { TROUBLE, keepAges, showState } from "./states.js";
+import { liveSign, showTrouble } from "./trouble.js";
+import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
 /** How often "in 4 min" is looked at again, in milliseconds. */
 const TICK_MS = 1_000;
@@ -18,13 +20,13 @@ const LOST_MS = 20_000;
 const LINGER_S = 60;
 /** How long changes are gathered before rows are asked for, in milliseconds. */
 const GATHER_MS = 2_000;
-/** How often it is asked how old the times are, in milliseconds: no message tells that one was told again. */
-const AGES_MS = 10_000;
-/** How soon that is asked of times of which it is not known, at most, in milliseconds: not by all boards at one moment. */
-const AGES_SOON_MS = 1_000;
+/** How often a board whose rows the server makes is loaded again, in milliseconds. */
+const RELOAD_MS = 30_000;
 
-/** @type {{channel: string, departures: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], limit: number}} */
+/** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], after: number | null, limit: number}} */
 const page = island("board-data");
+/** Whether the channel's departures are not the rows of this board. */
+const isServerMade = page.lines.length > 0 || page.after !== null;
 const clock = new DataClock(page.wall, page.now);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
 const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
@@ -39,24 +41,30 @@ const stale = new Set([...body.querySelectorAll(".is-stale")].map((row) => row.g
 /** When it leaves, as well as is known. @param {any} record */
 const leaves = (record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
 
-/** @param {Departure} departure @param {number|null} said  when that was told, if it is known @returns {HTMLElement} */
-function row({ id, record }, said) {
+/** @param {Departure} departure @returns {HTMLElement} */
+function row({ id, record }) {
   const { words, tone } = delayWords(record.status, record.delay);
   const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain", stale.has(record.source) && "is-stale"].filter(Boolean);
   const cell = (/** @type {string} */ tag, /** @type {any[]} */ ...children) => element(tag, { role: "cell" }, ...children);
   const time = (/** @type {string} */ value) => element("time", { datetime: value }, hours(seconds(value) ?? 0, page.timezone));
-  const isLive = record.source !== page.schedule;
   return element(
     ["tr", ...classes].join("."),
     { role: "row", "data-id": id, "data-trip": record.trip_id, "data-leaves": leaves(record), "data-source": record.source },
     cell("td.scheduled", time(record.scheduled)),
     cell("td.expected", record.expected && record.status === "realtime" ? time(record.expected) : element("span.soft", {}, "–")),
     cell("td.line", badge(record.route_short_name, record.route_color)),
-    cell("td.to", record.headsign ?? ""),
+    cell("td.to", destination(id, record)),
     cell("td.platform", ...platform(record)),
-    cell("td.status", element(`span.delay.tone-${tone}`, {}, words), source(record.source, isLive, said)),
+    cell("td.status", element(`span.delay.tone-${tone}`, {}, words), record.status === "scheduled" && element("span.source", {}, "timetable")),
     cell("td.due", tone === "cancelled" ? "" : dueWords(leaves(record) - clock.now() / 1000)),
   );
+}
+
+/** Where a departure goes, as a link to its trip. @param {string} id @param {any} record */
+function destination(id, record) {
+  const to = record.headsign || record.trip_id;
+  if (!record.trip_id || document.body.classList.contains("embedded")) return to;
+  return element("a.trip-link", { href: tripAddress(page.schedule, record.trip_id, id) }, to);
 }
 
 /** The platform, after the one that the timetable has where that is another. @param {any} record */
@@ -72,74 +80,20 @@ function showTrust(feed, state) {
   for (const row of body.children) if (row.getAttribute("data-source") === feed) row.classList.toggle("is-stale", isStale);
 }
 
-/** Where a departure is known from, and how old that is. @param {string} feed @param {boolean} isLive @param {number|null} said */
-function source(feed, isLive, said) {
-  if (!isLive) return element("span.source", {}, "timetable");
-  const age = said === null ? "" : ageWords(clock.now() / 1000 - said);
-  return element("span.source", {}, `${feed} `, element("span.age", { "data-said": said }, age));
-}
-
-/** Asks when each departure's times were told. */
-async function askAges() {
-  if (document.hidden) return;
-  const reply = await fetch(page.departures);
-  if (!reply.ok) return;
-  /** @type {{items: {trip_id: string, scheduled: string, age: number | null}[]}} */
-  const { items } = await reply.json();
-  const now = Math.floor(clock.now() / 1000);
-  const key = (/** @type {string | null} */ trip, /** @type {string} */ scheduled) => `${scheduled} ${trip}`;
-  const ages = new Map(items.map((it) => [key(it.trip_id, it.scheduled), it.age]));
-  for (const row of body.children) {
-    const scheduled = row.querySelector(".scheduled time")?.getAttribute("datetime") ?? "";
-    const age = ages.get(key(row.getAttribute("data-trip"), scheduled)) ?? null;
-    if (age !== null) row.querySelector(".age")?.setAttribute("data-said", String(now - age));
-  }
-  tick();
-}
-
-/** Asks how old the times are, of a board of some lines with its rows. Where the server is away the ages grow, and say so. */
-function lookAtTimes() {
-  if (page.lines.length === 0) askAges().catch(() => {});
-  else if (!document.hidden) ask();
-}
-
-/** The timer of the next look that nobody waits ten seconds for. @type {any} */
-let soon = null;
-
-function lookSoon() {
-  soon ??= setTimeout(() => {
-    soon = null;
-    lookAtTimes();
-  }, Math.random() * AGES_SOON_MS);
-}
-
-/**
- * When what is shown of a departure was told. A change is told when it happens. A whole state says what has been so for as long as
- * anybody knows, and so may a departure that only comes into sight.
- * @param {Departure} departure @param {Element|undefined} before  its row @param {boolean} isWhole
- */
-function saidOf({ record }, before, isWhole) {
-  if (before && !isWhole) return Math.floor(clock.now() / 1000);
-  const isSame = before?.getAttribute("data-source") === record.source;
-  const said = isSame ? before?.querySelector("[data-said]")?.getAttribute("data-said") : null;
-  return said ? Number(said) : null;
-}
-
-/** @param {Departure[]} departures @param {Set<string>} changed  ids to point out @param {boolean} isWhole  whether a whole state came */
-function show(departures, changed, isWhole) {
+/** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
+function show(departures, changed) {
   const sorted = departures.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1)).slice(0, page.limit);
   const old = new Map([...body.children].map((each) => [each.getAttribute("data-id"), each]));
   const rows = sorted.map((departure) => {
     const before = old.get(departure.id);
     if (before && !changed.has(departure.id)) return before;
-    const made = row(departure, saidOf(departure, before, isWhole));
+    const made = row(departure);
     const delayOf = (/** @type {Element} */ of) => of.querySelector(".delay")?.textContent;
     if (!before && old.size > 0) made.classList.add("is-new");
     else if (before && delayOf(before) !== delayOf(made)) made.querySelector(".status")?.classList.add("has-changed");
     return made;
   });
   put(rows);
-  if (isWhole || body.querySelector(".age:not([data-said])")) lookSoon();
 }
 
 /** @param {Element[]} rows */
@@ -186,8 +140,6 @@ function tick() {
   judge(now);
   if (bigClock) bigClock.textContent = hours(now, page.timezone);
   for (const each of body.children) {
-    const age = each.querySelector("[data-said]");
-    if (age) age.textContent = ageWords(now - Number(age.getAttribute("data-said")));
     const due = each.querySelector(".due");
     if (!due || each.classList.contains("is-cancelled")) continue;
     const words = dueWords(Number(each.getAttribute("data-leaves")) - now);
@@ -195,10 +147,10 @@ function tick() {
   }
 }
 
-const sign = connectionSign("live");
+const sign = liveSign("live");
 const events = new Events({
   onStatus(status, transport) {
-    sign(status, transport);
+    sign.show(status, transport);
     if (status === "live") lostAt = 0;
     else lostAt ||= Date.now();
   },
@@ -207,12 +159,14 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
+      showTrouble(feed, record, page.timezone);
       showTrust(feed, record.state);
+      sign.update();
     }
     if (!applied.shown) return;
-    if (page.lines.length > 0) return ask();
+    if (isServerMade) return ask();
     const changed = new Set(applied.upserts.filter(({ kind }) => kind === "departure").map(({ id }) => id));
-    show(events.store.list("departure"), changed, applied.replaced);
+    show(events.store.list("departure"), changed);
     tick();
   },
 });
@@ -220,4 +174,4 @@ const events = new Events({
 events.follow([page.channel]);
 keepAges(page.feeds, clock);
 setInterval(tick, TICK_MS);
-setInterval(lookAtTimes, AGES_MS);
+if (isServerMade) setInterval(() => document.hidden || ask(), RELOAD_MS);

@@ -8,15 +8,56 @@ import { connectionSign, keepAges, showState } from "./states.js";
 const page = island("catalog-data");
 const clock = new DataClock(page.now);
 
+/** How long after a change of a state the summary is read again, and how often without one, in milliseconds. */
+const SUMMARY_SOON_MS = 300;
+const SUMMARY_MS = 30_000;
+
+/** The state of each feed on the page when the summary was read. @type {Map<string, string>} */
+const summarized = new Map();
+for (const shown of document.querySelectorAll("[data-state-of]")) summarized.set(shown.getAttribute("data-state-of") ?? "", shown.getAttribute("data-state") ?? "");
+/** @type {ReturnType<typeof setTimeout>|undefined} */
+let soon;
+
+/** The headline and the states to filter by count all feeds, also those on other pages: the server draws them. */
+async function readSummary() {
+  const reply = await fetch(location.href, { headers: { accept: "text/html" } });
+  if (!reply.ok) return;
+  const drawn = new DOMParser().parseFromString(await reply.text(), "text/html");
+  const [headline, newHeadline] = [document, drawn].map((it) => it.getElementById("feeds-headline"));
+  if (headline && newHeadline && headline.innerHTML !== newHeadline.innerHTML) headline.replaceChildren(...newHeadline.childNodes);
+  const [select, newSelect] = [document, drawn].map((it) => it.querySelector("select#state"));
+  if (!(select instanceof HTMLSelectElement) || !newSelect) return;
+  const [offered, wanted] = [select, newSelect].map((it) => [...it.querySelectorAll("option")].map((option) => option.value));
+  if (offered.join() === wanted.join()) return;
+  const chosen = select.value;
+  select.replaceChildren(...newSelect.children);
+  if (wanted.includes(chosen)) select.value = chosen;
+}
+
+/** @param {string} feed @param {string} state */
+function noteState(feed, state) {
+  if (summarized.get(feed) === state) return;
+  summarized.set(feed, state);
+  clearTimeout(soon);
+  soon = setTimeout(() => readSummary().catch(() => {}), SUMMARY_SOON_MS); // the server is away: the sign above says so
+}
+
 const events = new Events({
   onStatus: connectionSign("live"),
   onChange({ upserts }, message) {
     clock.observe(message.data.at);
-    for (const { kind, feed, record } of upserts) if (kind === "feed") showState(feed, record);
+    for (const { kind, feed, record } of upserts) {
+      if (kind !== "feed") continue;
+      showState(feed, record);
+      noteState(feed, record.state);
+    }
   },
 });
 events.follow(page.channels);
-keepAges(page.feeds, clock);
+keepAges(page.feeds, clock, noteState);
+setInterval(() => {
+  if (!document.hidden) readSummary().catch(() => {}); // as above
+}, SUMMARY_MS);
 
 const form = document.querySelector("form.search");
 if (form instanceof HTMLFormElement) {

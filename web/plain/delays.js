@@ -36,9 +36,11 @@ function judge() {
   if (answer.dataset.lost !== undefined || !word || !(unknown instanceof HTMLTemplateElement)) return;
   answer.dataset.lost = "";
   answer.dataset.answer = "unknown";
+  answer.classList.remove("is-share");
+  answer.querySelector(".answer-figures")?.remove();
   word.replaceChildren(unknown.content.cloneNode(true));
   const words = answer.querySelector(".answer-words");
-  if (words) words.textContent = "The server cannot be reached, so nobody can tell.";
+  if (words) words.textContent = "The server can't be reached, so we can't say.";
   for (const list of shown.querySelectorAll(":scope > .card")) list.toggleAttribute("hidden", true);
 }
 

@@ -26,6 +26,19 @@ export function byId(id) {
   return found;
 }
 
+/**
+ * The address of a trip's page, as crates/lineside/src/pages/trips.rs makes it. A departure's id ends with
+ * `:<start_date>:<start_time>:<stop_sequence>`.
+ * @param {string} feed @param {string} trip @param {string} departure
+ */
+export function tripAddress(feed, trip, departure) {
+  const [, year, month, day, start] = /:(\d{4})(\d\d)(\d\d):((?:\d+:\d\d:\d\d)?):\d+$/.exec(departure) ?? [];
+  const query = new URLSearchParams();
+  if (year) query.set("date", `${year}-${month}-${day}`);
+  if (start) query.set("start", start);
+  return `/trips/${encodeURIComponent(feed)}/${encodeURIComponent(trip)}${query.size > 0 ? `?${query}` : ""}`;
+}
+
 /** The JSON that the server put into the page. @param {string} id */
 export const island = (id) => JSON.parse(byId(id).textContent ?? "null");
 

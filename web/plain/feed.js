@@ -41,3 +41,13 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", () => copy(button));
 }
+
+/** Opens the section that the address names, for browsers that do not open it themselves. */
+function openTarget() {
+  const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+  for (let part = target; part; part = part.parentElement) if (part instanceof HTMLDetailsElement) part.open = true;
+  const details = target?.closest("details");
+  if (details && target) (details.querySelector("summary") ?? target).scrollIntoView({ block: "start" });
+}
+addEventListener("hashchange", openTarget);
+openTarget();

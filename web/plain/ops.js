@@ -1,8 +1,8 @@
 /**
- * The dashboard: the table and the node's figures as they are now, from `ops/feeds` and `ops/node`.
+ * The dashboard: keeps the list of feeds and the server's tiles up to date from `ops/feeds` and `ops/node`.
  *
- * Search, filter, order and the rows that are opened stand in the address, in the server's own words
- * (crates/lineside/src/pages/ops). What a row opens to is drawn by the server.
+ * Search, filter, order, page and open rows are in the address, with the server's own names
+ * (crates/lineside/src/pages/ops). The server renders the details of a row, and the tiles over more than five minutes.
  */
 import { DataClock } from "./clock.js";
 import { byId, element, island } from "./dom.js";
@@ -10,14 +10,18 @@ import { Events } from "./events.js";
 import { connectionSign, showState } from "./states.js";
 import { ageWords, bytesWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
 
-/** How often what counts down is shown anew, and what is opened is asked for, in milliseconds. */
+/** How often countdowns are updated, and open rows and longer ranges fetched, in milliseconds. */
 const TICK_MS = 1_000;
 const DETAIL_MS = 2_000;
-/** How far back the lines go, in milliseconds, and how large they are drawn. */
+const TILES_MS = 30_000;
+/** The range that is drawn live, in milliseconds, and the size of a plot in its own units. */
 const SPAN_MS = 300_000;
+const LIVE_RANGE = "5m";
 const [WIDTH, HEIGHT] = [120, 30];
+/** A threshold is drawn if it is at most so many times the greatest value. */
+const THRESHOLD_DRAWN = 2;
 
-/** @type {{now: number, channels: string[], rows: number, done: Record<string, string>}} */
+/** @type {{now: number, channels: string[], rows: number, range: string, tiles: string, done: Record<string, string>}} */
 const page = island("ops-data");
 const clock = new DataClock(page.now);
 const rows = byId("ops-rows");
@@ -41,11 +45,10 @@ const untilNext = (/** @type {any} */ record) => {
   const at = seconds(record.next_poll);
   return at === null ? null : at - clock.wall() / 1_000;
 };
-const share = (/** @type {any} */ record) => (record.fetches.total === 0 ? null : record.fetches.not_modified / record.fetches.total);
 /** Whether a report says something of the data. @param {any} report */
 const isWord = (report) => report !== null && report.outcome !== "unfinished";
 /** How much is wrong with a feed. */
-const WRONG = { ok: 0, unknown: 1, empty: 2, late: 3, stale: 4, failing: 5 };
+const WRONG = { ok: 0, unknown: 1, paused: 2, empty: 3, late: 4, stale: 5, expired: 6, failing: 7 };
 
 /** What rows are ordered by, and what a cell shows. @type {Record<string, {weight: (feed: Feed) => number|string, words?: (record: any) => string}>} */
 const COLUMNS = {
@@ -67,11 +70,8 @@ const COLUMNS = {
     weight: ({ record }) => record.fetches.took?.p99 ?? -1,
     words: ({ fetches: { took } }) => (took ? `${durationWords(took.p50)} · ${durationWords(took.p99)}` : nothing),
   },
-  in: { weight: ({ record }) => record.fetches.bytes, words: (record) => bytesWords(record.fetches.bytes) },
-  not_modified: { weight: ({ record }) => share(record) ?? -1, words: (record) => (share(record) === null ? nothing : shareWords(share(record) ?? 0)) },
   out: { weight: ({ record }) => record.served.bytes, words: (record) => bytesWords(record.served.bytes) },
   amplification: { weight: ({ record }) => record.amplification ?? -1, words: ({ amplification }) => (amplification === null ? nothing : `${amplification.toFixed(1)} ×`) },
-  cache: { weight: ({ record }) => record.cache.bytes, words: (record) => bytesWords(record.cache.bytes) },
   subscribers: { weight: ({ record }) => record.subscribers, words: (record) => numberWords(record.subscribers) },
   lag: {
     weight: ({ record }) => age(record) ?? Infinity,
@@ -85,8 +85,12 @@ const COLUMNS = {
 /* ---- what is asked for ------------------------------------------------------------------------ */
 
 const address = new URL(location.href);
-/** @type {{column: string, isDown: boolean}|null} */
-let sort = readSort(address.searchParams.get("sort") ?? "");
+/** The order unless another one is asked for: feeds in trouble first. */
+const TROUBLE_FIRST = { column: "state", isDown: true };
+/** @type {{column: string, isDown: boolean}} */
+let sort = readSort(address.searchParams.get("sort") ?? "") ?? TROUBLE_FIRST;
+/** The page of the list, from 1. */
+let pageNumber = Math.max(1, Number.parseInt(address.searchParams.get("page") ?? "1", 10) || 1);
 /** @type {Set<string>} */
 const opened = new Set([address.searchParams.get("open") ?? ""].filter((id) => id !== ""));
 
@@ -100,7 +104,14 @@ function readSort(text) {
 function keepInAddress() {
   const url = new URL(location.href);
   const open = [...opened].at(-1);
-  const said = { q: search.value.trim(), state: stateFilter.value, sort: sort ? `${sort.isDown ? "-" : ""}${sort.column}` : "", open: open ?? "" };
+  const isUsual = sort.column === TROUBLE_FIRST.column && sort.isDown === TROUBLE_FIRST.isDown;
+  const said = {
+    q: search.value.trim(),
+    state: stateFilter.value,
+    sort: isUsual ? "" : `${sort.isDown ? "-" : ""}${sort.column}`,
+    page: pageNumber > 1 ? String(pageNumber) : "",
+    open: open ?? "",
+  };
   for (const [name, value] of Object.entries(said)) {
     if (value) url.searchParams.set(name, value);
     else url.searchParams.delete(name);
@@ -117,13 +128,10 @@ function pick() {
     const isNamed = id.toLowerCase().includes(words) || (record.name ?? "").toLowerCase().includes(words);
     if (isNamed && (state === "" || record.state === state)) found.push({ id, record });
   }
-  if (!sort) return found;
+  const compare = (/** @type {number|string} */ left, /** @type {number|string} */ right) => (left === right ? 0 : left < right ? -1 : 1);
   const { weight } = COLUMNS[sort.column];
   const sign = sort.isDown ? -1 : 1;
-  return found.sort((a, b) => {
-    const [left, right] = [weight(a), weight(b)];
-    return left === right ? 0 : sign * (left < right ? -1 : 1);
-  });
+  return found.sort((a, b) => sign * compare(weight(a), weight(b)) || compare(COLUMNS.name.weight(a), COLUMNS.name.weight(b)));
 }
 
 /* ---- the table -------------------------------------------------------------------------------- */
@@ -139,9 +147,10 @@ function rowOf({ id, record }) {
   const link = /** @type {HTMLAnchorElement} */ (row.querySelector(".feed-name"));
   link.href = `/feeds/${encodeURIComponent(id)}`;
   link.textContent = record.name ?? id;
+  link.title = id;
   const more = /** @type {HTMLAnchorElement} */ (row.querySelector(".ops-more"));
   more.href = `/ops?open=${encodeURIComponent(id)}#feed-${id}`;
-  more.setAttribute("aria-label", `More of ${id}`);
+  more.setAttribute("aria-label", `More about ${id}`);
   const edit = /** @type {HTMLAnchorElement|null} */ (row.querySelector(".ops-edit"));
   if (edit) {
     edit.href = `/ops/feeds/${encodeURIComponent(id)}`;
@@ -149,7 +158,8 @@ function rowOf({ id, record }) {
   }
   for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (row.querySelectorAll("form.ops-act"))) makeAct(form, id, form.dataset.act ?? "");
   row.querySelector(".state")?.setAttribute("data-state-of", id);
-  row.querySelector(".cell-state div")?.setAttribute("data-reason-of", id);
+  row.querySelector(".reason")?.setAttribute("data-reason-of", id);
+  row.querySelector(".service-tag")?.setAttribute("data-service-of", id);
   return row;
 }
 
@@ -161,13 +171,18 @@ function fill(row, { id, record }) {
     const words = COLUMNS[cell.dataset.col ?? ""]?.words?.(record);
     if (words !== undefined && cell.textContent !== words) cell.textContent = words;
   }
+  const report = /** @type {HTMLElement|null} */ (row.querySelector('[data-col="report"]'));
+  if (report && record.report) report.dataset.verdict = reportFigures(record.report).verdict;
 }
 
 /** Puts everything as it is now where it belongs; what stands there already is not touched, so that the focus stays. */
 function show() {
   if (!isWhole) return;
   const found = pick();
-  const shown = found.slice(0, page.rows);
+  const pages = Math.max(1, Math.ceil(found.length / page.rows));
+  const current = Math.min(pageNumber, pages);
+  const first = (current - 1) * page.rows;
+  const shown = found.slice(first, first + page.rows);
   /** @type {HTMLElement[]} */
   const wanted = [];
   for (const feed of shown) {
@@ -184,25 +199,42 @@ function show() {
   });
   for (const { id, record } of shown) {
     showState(id, record);
-    const reason = document.querySelector(`#${CSS.escape(`feed-${id}`)} .cell-state div`);
+    const reason = document.querySelector(`#${CSS.escape(`feed-${id}`)} .reason`);
     if (reason instanceof HTMLElement) {
-      reason.hidden = record.state === "ok" && !record.paused;
+      reason.hidden = record.state === "ok";
       if (reason.textContent !== record.reason) reason.textContent = record.reason;
+      if (reason.title !== record.reason) reason.title = record.reason;
     }
   }
   byId("none").hidden = found.length > 0;
-  byId("found").textContent = foundWords(found.length);
+  byId("found").textContent = foundWords(found.length, first);
+  showPager(current, pages);
   for (const head of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-sort]"))) {
-    const isSorted = sort?.column === head.dataset.sort;
-    head.setAttribute("aria-sort", isSorted ? (sort?.isDown ? "descending" : "ascending") : "none");
+    const isSorted = sort.column === head.dataset.sort;
+    head.setAttribute("aria-sort", isSorted ? (sort.isDown ? "descending" : "ascending") : "none");
   }
 }
 
-/** @param {number} found */
-function foundWords(found) {
+/** Which feeds are shown, of how many. @param {number} found @param {number} first */
+function foundWords(found, first) {
   const all = `${numberWords(feeds.size)} ${feeds.size === 1 ? "feed" : "feeds"}`;
-  if (found > page.rows) return `the first ${page.rows} of ${all}: search for the rest`;
-  return found === feeds.size ? all : `${numberWords(found)} of ${all}`;
+  if (found <= page.rows) return found === feeds.size ? all : `${numberWords(found)} of ${all}`;
+  const last = Math.min(first + page.rows, found);
+  return `${numberWords(first + 1)} to ${numberWords(last)} of ${found === feeds.size ? all : `${numberWords(found)} matching`}`;
+}
+
+/** @param {number} current @param {number} pages */
+function showPager(current, pages) {
+  const pager = byId("pager");
+  pager.hidden = pages < 2;
+  byId("page-words").textContent = `Page ${current} of ${pages}`;
+  for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (pager.querySelectorAll("[data-page]"))) {
+    const to = link.dataset.page === "next" ? current + 1 : current - 1;
+    link.hidden = to < 1 || to > pages;
+    const url = new URL(location.href);
+    url.searchParams.set("page", String(to));
+    link.href = url.pathname + url.search;
+  }
 }
 
 /* ---- what a row opens to ---------------------------------------------------------------------- */
@@ -221,7 +253,7 @@ async function askFor(id) {
   const text = await reply.text();
   let sheet = sheets.get(id);
   if (!sheet) {
-    const cell = element("td", { role: "cell", colspan: Object.keys(COLUMNS).length });
+    const cell = element("td", { role: "cell", colspan: document.querySelectorAll("#ops thead th").length });
     sheet = element("tr.ops-open", { role: "row" }, cell);
     sheets.set(id, sheet);
   }
@@ -241,7 +273,7 @@ function turn(id) {
   more?.setAttribute("aria-expanded", String(isOpen));
   const word = isOpen ? "Less" : "More";
   if (more) more.textContent = word;
-  more?.setAttribute("aria-label", `${word} of ${id}`);
+  more?.setAttribute("aria-label", `${word} about ${id}`);
   keepInAddress();
   show();
   if (isOpen) askFor(id).catch(() => {}); // the server is away, and the sign above says so
@@ -288,7 +320,7 @@ async function carryOut(id, act) {
 
 /** Says that a profile is being recorded, while the page waits for it. @param {HTMLFormElement} form */
 function sayRecording(form) {
-  say(`Recording for ${new FormData(form).get("seconds")} s. The flame graph comes then.`);
+  say(`Recording for ${new FormData(form).get("seconds")} s. The flame graph opens when it is done.`);
 }
 
 /* ---- the node --------------------------------------------------------------------------------- */
@@ -301,7 +333,7 @@ const GAUGES = {
   delivery_p99: durationWords,
   requests: perSecond,
   memory: bytesWords,
-  cpu: (value) => `${shareWords(value)} of a core`,
+  cpu: (value) => (value < 1 ? shareWords(value) : `${value.toFixed(1)} cores`),
   mailboxes: numberWords,
 };
 
@@ -310,33 +342,85 @@ function perSecond(value) {
   return value < 100 ? `${value.toFixed(1)} / s` : `${numberWords(Math.round(value))} / s`;
 }
 
+/** @param {HTMLElement} tile @param {Array<[number, number]>} values times and values @param {number} now */
+function drawLine(tile, values, now) {
+  const plot = /** @type {SVGElement|null} */ (tile.querySelector(".spark"));
+  const words = GAUGES[tile.dataset.gauge ?? ""];
+  if (!plot || !words) return;
+  const peak = values.reduce((greatest, [, value]) => Math.max(greatest, value), 0);
+  const threshold = Number(tile.dataset.threshold ?? NaN);
+  const isDrawn = threshold <= peak * THRESHOLD_DRAWN;
+  const top = Math.max(isDrawn ? threshold : 0, peak, Number.MIN_VALUE);
+  const y = (/** @type {number} */ value) => (HEIGHT - 1 - (HEIGHT - 2) * (value / top)).toFixed(1);
+  const points = values.map(([at, value]) => `${(WIDTH * (1 - (now - at) / SPAN_MS)).toFixed(1)},${y(value)}`);
+  plot.querySelector("polyline")?.setAttribute("points", points.join(" "));
+  plot.dataset.points = JSON.stringify(values);
+  plot.querySelector(".threshold")?.setAttribute("visibility", isDrawn ? "visible" : "hidden");
+  for (const end of ["y1", "y2"]) plot.querySelector(".threshold")?.setAttribute(end, y(isDrawn ? threshold : 0));
+  const highest = tile.querySelector(".gauge-most span");
+  if (highest) highest.textContent = words(peak).replace("< ", "under ");
+  const scale = tile.querySelector(".plot-top");
+  if (scale) scale.textContent = words(isDrawn ? top : peak);
+}
+
 function showNode() {
   const all = [...samples.values()].sort((a, b) => a.at - b.at);
   const now = all.at(-1);
   if (!now) return;
-  for (const gauge of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-gauge]"))) {
-    const name = gauge.dataset.gauge ?? "";
+  for (const tile of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-gauge]"))) {
+    const name = tile.dataset.gauge ?? "";
     const words = GAUGES[name];
     if (!words) continue;
-    const values = all.filter((sample) => sample[name] !== null).map((sample) => [sample.at, sample[name]]);
-    const most = values.reduce((greatest, [, value]) => Math.max(greatest, value), 0);
-    const points = values.map(([at, value]) => {
-      const x = WIDTH * (1 - (now.at - at) / SPAN_MS);
-      const y = HEIGHT - 1 - (HEIGHT - 2) * (value / Math.max(most, Number.MIN_VALUE));
-      return `${x.toFixed(1)},${y.toFixed(1)}`;
-    });
-    gauge.querySelector("polyline")?.setAttribute("points", points.join(" "));
-    const shown = gauge.querySelector(".gauge-now");
+    const shown = tile.querySelector(".gauge-now");
     if (shown) shown.textContent = now[name] === null ? nothing : words(now[name]);
-    const highest = gauge.querySelector(".gauge-most span");
-    if (highest) highest.textContent = words(most);
+    tile.toggleAttribute("data-over", now[name] !== null && now[name] >= Number(tile.dataset.threshold ?? Infinity));
+    if (page.range !== LIVE_RANGE) continue;
+    drawLine(tile, all.filter((sample) => sample[name] !== null).map((sample) => [sample.at, sample[name]]), now.at);
   }
 }
 
+/** The tiles over a longer range, rendered by the server. */
+async function fetchTiles() {
+  if (page.range === LIVE_RANGE || document.hidden) return;
+  const reply = await fetch(`${page.tiles}?range=${encodeURIComponent(page.range)}`);
+  // The server's own markup, of its own page.
+  if (reply.ok) byId("gauges").innerHTML = await reply.text();
+}
+
+const timeFormat = new Intl.DateTimeFormat("en-GB", { weekday: page.range === "1w" ? "short" : undefined, hour: "2-digit", minute: "2-digit", second: page.range === LIVE_RANGE ? "2-digit" : undefined, hourCycle: "h23", timeZone: "UTC" });
+
+/** Shows the value of a plot at the pointer. @param {PointerEvent} event */
+function showValue(event) {
+  const plot = event.target instanceof Element ? /** @type {HTMLElement|null} */ (event.target.closest(".plot")) : null;
+  for (const other of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".plot-value:not([hidden])"))) {
+    if (other.parentElement !== plot) other.hidden = true;
+  }
+  const spark = /** @type {SVGElement|null|undefined} */ (plot?.querySelector(".spark"));
+  const tile = /** @type {HTMLElement|null|undefined} */ (plot?.closest("[data-gauge]"));
+  if (!plot || !spark || !tile) return;
+  /** @type {Array<[number, number]>} */
+  const values = JSON.parse(spark.dataset.points || "[]");
+  const last = values.at(-1);
+  if (!last) return;
+  const box = spark.getBoundingClientRect();
+  const length = Number(byId("gauges").dataset.length);
+  const at = clock.wall() - length * (1 - (event.clientX - box.left) / Math.max(1, box.width));
+  const nearest = values.reduce((best, value) => (Math.abs(value[0] - at) < Math.abs(best[0] - at) ? value : best), last);
+  const shown = /** @type {HTMLElement} */ (plot.querySelector(".plot-value"));
+  shown.textContent = `${GAUGES[tile.dataset.gauge ?? ""](Math.round(nearest[1] * 1_000) / 1_000)} at ${timeFormat.format(nearest[0])}`;
+  shown.hidden = false;
+}
+document.addEventListener("pointermove", showValue);
+document.addEventListener("pointerdown", showValue);
+
 /** @param {Record<string, number>} states how many feeds are in each */
 function showTally(states) {
-  const counts = Object.entries(states).filter(([, n]) => n > 0).map(([state, n]) => `${numberWords(n)} ${state}`);
-  if (feeds.size > 0) byId("tally").textContent = `${numberWords(feeds.size)} ${feeds.size === 1 ? "feed" : "feeds"}: ${counts.join(", ")}`;
+  for (const item of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-tally]"))) {
+    const n = states[item.dataset.tally ?? ""] ?? 0;
+    item.hidden = n === 0;
+    const count = item.querySelector("b");
+    if (count) count.textContent = numberWords(n);
+  }
 }
 
 /* ---- as it changes ---------------------------------------------------------------------------- */
@@ -361,6 +445,7 @@ const events = new Events({
 events.follow(page.channels);
 
 setInterval(show, TICK_MS);
+setInterval(() => fetchTiles().catch(() => {}), TILES_MS); // the server is away, and the sign above says so
 setInterval(() => {
   if (document.hidden) return;
   for (const id of opened) askFor(id).catch(() => {}); // as above
@@ -368,11 +453,13 @@ setInterval(() => {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
+  pageNumber = 1;
   keepInAddress();
   show();
 });
 for (const field of [search, stateFilter]) {
   field.addEventListener("input", () => {
+    pageNumber = 1;
     keepInAddress();
     show();
   });
@@ -393,9 +480,16 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     const column = head.dataset.sort ?? "";
     const isFigure = column !== "name";
-    sort = { column, isDown: sort?.column === column ? !sort.isDown : isFigure };
+    sort = { column, isDown: sort.column === column ? !sort.isDown : isFigure };
+    pageNumber = 1;
     keepInAddress();
     show();
+  } else if (link.dataset.page) {
+    event.preventDefault();
+    pageNumber += link.dataset.page === "next" ? 1 : -1;
+    keepInAddress();
+    show();
+    byId("ops-title").scrollIntoView({ block: "start" });
   } else if (link.classList.contains("ops-more")) {
     event.preventDefault();
     turn(/** @type {HTMLElement} */ (link.closest("[data-feed]")).dataset.feed ?? "");

@@ -6,7 +6,8 @@
 import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
-import { TROUBLE, connectionSign, showState } from "./states.js";
+import { TROUBLE, showState } from "./states.js";
+import { liveSign, showTrouble } from "./trouble.js";
 import { delayWords } from "./words.js";
 
 /** @type {{channel: string, timezone: string, wall: number, now: number}} */
@@ -99,10 +100,10 @@ setInterval(reckon, RECKONED_EVERY);
 let lostAt = 0;
 setInterval(() => document.body.classList.toggle("is-lost", lostAt > 0 && Date.now() - lostAt > LOST_MS), 1_000);
 
-const sign = connectionSign("live");
+const sign = liveSign("live");
 const events = new Events({
   onStatus(status, transport) {
-    sign(status, transport);
+    sign.show(status, transport);
     if (status === "live") lostAt = 0;
     else lostAt ||= Date.now();
   },
@@ -111,7 +112,9 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
+      showTrouble(feed, record, page.timezone);
       showTrust(feed, record.state);
+      sign.update();
     }
     if (applied.shown) show(events.store.list("vehicle"));
   },

@@ -3,16 +3,19 @@
  * so that they are drawn in one place only.
  */
 import { element } from "./dom.js";
-import { ageWords, reportWords, seconds } from "./words.js";
+import { ageWords, moment, reportWords, seconds, serviceWords } from "./words.js";
 
 /** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
 const AGES_MS = 10_000;
 
 /** The states that people who rely on a feed should be told of. */
-export const TROUBLE = ["late", "stale", "failing"];
+export const TROUBLE = ["late", "stale", "failing", "paused"];
 
-/** Shows a state wherever the page shows that feed's. @param {string} feed @param {{state: string, reason?: string}} record */
-export function showState(feed, { state, reason }) {
+/**
+ * Shows a state wherever the page shows that feed's.
+ * @param {string} feed @param {{state: string, reason?: string, since?: string|null, service_days_left?: number|null}} record
+ */
+export function showState(feed, { state, reason, since, service_days_left: daysLeft }) {
   const template = document.getElementById(`state-${state}`);
   if (!(template instanceof HTMLTemplateElement)) return;
   for (const shown of document.querySelectorAll(`[data-state-of="${CSS.escape(feed)}"]`)) {
@@ -25,6 +28,29 @@ export function showState(feed, { state, reason }) {
   }
   for (const shown of document.querySelectorAll(`[data-reason-of="${CSS.escape(feed)}"]`)) {
     if (reason !== undefined && shown.textContent !== reason) shown.textContent = reason;
+    if (shown.hasAttribute("data-unless")) shown.toggleAttribute("hidden", shown.getAttribute("data-unless") === state);
+  }
+  for (const shown of document.querySelectorAll(`[data-expired-of="${CSS.escape(feed)}"]`)) shown.toggleAttribute("hidden", state !== "expired");
+  for (const shown of document.querySelectorAll(`[data-since-of="${CSS.escape(feed)}"]`)) showSince(shown, seconds(since));
+  if (daysLeft !== undefined) showService(feed, serviceWords(daysLeft, state));
+}
+
+/** @param {Element} shown @param {number|null} since in seconds */
+function showSince(shown, since) {
+  const time = shown.querySelector("time");
+  if (since === null || !time) return;
+  const known = seconds(time.dateTime);
+  if (known !== null && Math.floor(known) === Math.floor(since)) return;
+  time.dateTime = new Date(since * 1000).toISOString();
+  time.textContent = moment(since, shown.getAttribute("data-zone") ?? "UTC");
+}
+
+/** @param {string} feed @param {{words: string, tone: string}} service */
+function showService(feed, { words, tone }) {
+  for (const shown of document.querySelectorAll(`[data-service-of="${CSS.escape(feed)}"]`)) {
+    if (shown.textContent !== words) shown.textContent = words;
+    shown.setAttribute("data-tone", tone);
+    shown.toggleAttribute("hidden", words === "");
   }
 }
 
@@ -49,8 +75,11 @@ function showReport(feed, report) {
   }
 }
 
-/** Keeps the ages of these feeds' data, and what their reports come to. @param {string[]} feeds @param {import("./clock.js").DataClock} clock */
-export function keepAges(feeds, clock) {
+/**
+ * Keeps the ages of these feeds' data, what their reports total, and their states.
+ * @param {string[]} feeds @param {import("./clock.js").DataClock} clock @param {(feed: string, state: string) => void} [onState] called with each state read
+ */
+export function keepAges(feeds, clock, onState = () => {}) {
   /** @type {Map<string, number>} data times in seconds */
   const times = new Map();
   /** @type {Map<string, number>} how far the data lie behind the server's time, in seconds */
@@ -70,8 +99,10 @@ export function keepAges(feeds, clock) {
   const ask = async (/** @type {string} */ feed) => {
     const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`);
     if (!reply.ok) return;
-    const { state, reason, data_time, report } = await reply.json();
-    showState(feed, { state, reason });
+    const item = await reply.json();
+    const { data_time, report } = item;
+    showState(feed, item);
+    onState(feed, item.state);
     showReport(feed, report);
     const time = seconds(data_time);
     if (time !== null) times.set(feed, time);
@@ -86,7 +117,7 @@ export function keepAges(feeds, clock) {
 
 /** Says how the connection is. @param {string} id of the element @returns {(status: import("./events.js").Status, transport: string) => void} */
 export function connectionSign(id) {
-  const words = { idle: "Nothing live here", connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again", ended: "Closed by the server", refused: "Live changes need a token" };
+  const words = { idle: "Live updates off", connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again", ended: "Closed by the server", refused: "Live changes need a token" };
   return (status, transport) => {
     const sign = document.getElementById(id);
     if (sign) sign.dataset.transport = transport;

@@ -80,7 +80,7 @@ function reportSays({ outcome, errors, warnings, faults }, counts) {
   if (!isAll) return { words: errors + warnings === 0 ? UNFINISHED : `${counts} or more`, verdict };
   return { words: counts, verdict };
 }
-const UNFINISHED = "not looked at to the end";
+const UNFINISHED = "incomplete";
 
 /** @param {number} value @param {string} one @param {string} many */
 const countWords = (value, one, many) => `${numberWords(value)} ${value === 1 ? one : many}`;
@@ -90,6 +90,20 @@ export const reportWords = (report) => reportSays(report, `${countWords(report.e
 
 /** The same with bare figures. @param {any} report */
 export const reportFigures = (report) => reportSays(report, `${numberWords(report.errors)} · ${numberWords(report.warnings)}`);
+
+/** From this many days before its end on, a timetable is said to expire. */
+const EXPIRES_SOON_DAYS = 7;
+
+/**
+ * What is said of a timetable's end beside its feed's state, and how much that matters.
+ * @param {number|null|undefined} daysLeft @param {string} state @returns {{words: string, tone: "none"|"warn"|"bad"}}
+ */
+export function serviceWords(daysLeft, state) {
+  if (daysLeft === null || daysLeft === undefined || daysLeft > EXPIRES_SOON_DAYS) return { words: "", tone: "none" };
+  if (daysLeft < 0) return state === "expired" ? { words: "", tone: "none" } : { words: "Expired", tone: "bad" };
+  if (daysLeft === 0) return { words: "Expires today", tone: "warn" };
+  return { words: daysLeft === 1 ? "Expires tomorrow" : `Expires in ${daysLeft} days`, tone: "warn" };
+}
 
 /** A moment of the API (RFC 3339, or seconds since 1970) in seconds. @param {string|number|null|undefined} value */
 export function seconds(value) {
@@ -109,4 +123,13 @@ export function clock(unixSeconds, timezone) {
     clocks.set(timezone, format);
   }
   return format.format(unixSeconds * 1000);
+}
+
+/** Day and time at the place, with the zone's name. @param {number} unixSeconds @param {string} timezone */
+export function moment(unixSeconds, timezone) {
+  const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: timezone, timeZoneName: "short" });
+  /** @type {Record<string, string>} */
+  const parts = {};
+  for (const { type, value } of format.formatToParts(unixSeconds * 1000)) parts[type] = value;
+  return `${parts.day} ${parts.month} ${parts.year}, ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`;
 }

@@ -28,7 +28,7 @@ pub enum BadChannel {
     )]
     Spelling,
     /// Well-formed, but no channel of this server has such a name.
-    #[error("no channel has a name of this form")]
+    #[error("unknown channel type")]
     UnknownForm,
     /// Well-formed, but this part of it is not what it has to be.
     #[error("{0}")]

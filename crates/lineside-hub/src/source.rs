@@ -37,6 +37,9 @@ pub enum ResolveError {
     /// Well-formed, but there is no such feed.
     #[error("unknown feed")]
     UnknownFeed,
+    /// The feed exists and has nothing with this id. Holds the problem code for clients.
+    #[error("{0}")]
+    UnknownItem(&'static str),
 }
 
 /// How things are on a channel.
@@ -53,7 +56,8 @@ pub trait StateSource: Send + Sync + 'static {
     /// Which room a channel is.
     ///
     /// # Errors
-    /// When there is no such channel or feed. An id that nothing has is no error but an empty state.
+    /// When there is no such channel or feed, or the feed knows all its ids and this is none of them. Any other id that
+    /// nothing has is no error but an empty state.
     fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError>;
 
     /// The name under which a client lists the position in the channel's sequence: the network's id,

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lineside_formats::{Format, siri};
+use lineside_formats::{Format, gtfs_rt, siri};
 use smol_str::SmolStr;
 
 use crate::{
@@ -135,10 +135,12 @@ pub struct FeedConfig {
 impl FeedConfig {
     /// The largest body that is read, also once inflated: a format that takes less is asked for no more.
     pub(crate) fn body_bytes_max(&self) -> u64 {
-        match self.promised() == Some(Format::Siri) && self.converter.is_none() {
-            true => self.max_bytes.min(siri::Limits::default().body_bytes as u64),
-            false => self.max_bytes,
-        }
+        let decoded_max = match self.promised().filter(|_| self.converter.is_none()) {
+            Some(Format::Siri) => siri::Limits::default().body_bytes,
+            Some(Format::GtfsRt) => gtfs_rt::Limits::default().body_bytes,
+            _ => return self.max_bytes,
+        };
+        self.max_bytes.min(decoded_max as u64)
     }
 
     /// A feed with the documented defaults: 15 s timeout, late after 5 min, the poll of its format.

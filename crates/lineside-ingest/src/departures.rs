@@ -32,6 +32,10 @@ use crate::{
     record::{Body, Departure, DepartureStatus, Record},
 };
 
+mod best_update;
+
+pub(crate) use best_update::{is_superseded, said_of};
+
 /// The next departures from a stop, or from all stops of a station, the soonest first: at most `limit`, within
 /// `horizon`, and those that left no longer than a minute ago. `None` if there is no such stop.
 ///
@@ -46,8 +50,9 @@ pub fn departures(
     departures_from(state, stop_id, now, now, limit, horizon)
 }
 
-/// The same beginning at another moment than now: how old what is said is, is still judged by `now`.
-pub(crate) fn departures_from(
+/// The departures from `from` on, as [`departures()`] gives them from now on. The age of predictions is still judged by
+/// `now`.
+pub fn departures_from(
     state: &NetworkState,
     stop_id: &str,
     now: UnixMillis,
@@ -134,27 +139,6 @@ impl Said<'_> {
     fn weight(&self, now: i64) -> impl Ord + use<> {
         (!self.is_out_of_date(now), !is_mere_delay(self.update), self.made_at)
     }
-}
-
-/// What is said about a run; of two updates the later one, but what tells of calls, or of the whole run, before what tells
-/// no more than how late the vehicle is. One that says no time is as new as `now`, and what comes of a message that is too
-/// old for boards counts only where nothing else does.
-pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -> Option<Said<'a>> {
-    let all = state.feeds.iter().flat_map(|feed| {
-        let updates = feed.tables.trip_updates.of_trip(key.trip_id);
-        updates.filter_map(move |record| Some((feed, record.trip_update()?)))
-    });
-    let of_this_run = all.filter(|(_, update)| {
-        let other = TripKey::of(&update.trip);
-        let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
-        !duplicate && other.is_some_and(|other| key.may_be(other))
-    });
-    let said = of_this_run.map(|(feed, update)| {
-        let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
-        let made_at = seconds(update.timestamp).or(header).unwrap_or(now);
-        Said { feed: &feed.id, update, made_at, message_at: header }
-    });
-    said.max_by_key(|said| said.weight(now))
 }
 
 /// Whether an update tells nothing but how late a vehicle is: what vehicles say of their journeys beside estimates.

@@ -5,12 +5,13 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{
     Limits, decode_shallow, encode_feed, proto::FeedHeader, proto::feed_header::Incrementality,
-    to_json,
+    remove_extensions, to_json,
 };
 use smol_str::{SmolStr, format_smolstr};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
+    departures::is_superseded,
     network::{FeedSlice, NetworkState, PerPart},
     record::{Kind, Record},
 };
@@ -133,6 +134,14 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Whether another feed of the network says more of the trip of a record: a message has one update of each.
+    fn is_superseded_elsewhere(&self, record: &Record) -> bool {
+        match self {
+            Source::Feed(_) => false,
+            Source::Network(state) => is_superseded(state, record, state.at.seconds(), |_| true),
+        }
+    }
+
     fn encode(&self, part: Part) -> Export {
         let feeds: Vec<&FeedSlice> =
             self.feeds().into_iter().filter(|feed| feed.header.is_some()).collect();
@@ -153,17 +162,24 @@ impl<'a> Source<'a> {
         // Ids are unique within a feed only; several feeds in one message keep theirs apart by a prefix.
         let merged = feeds.len() > 1;
         let entities = feeds.iter().flat_map(|feed| {
-            entities_of(feed, part).into_iter().map(|entity| match merged {
-                true => with_prefix(&entity, feed.id.as_str()),
-                false => entity,
-            })
+            entities_of(feed, part, |record| self.is_superseded_elsewhere(record)).into_iter().map(
+                |entity| match merged {
+                    true => with_prefix(&entity, feed.id.as_str()),
+                    false => entity,
+                },
+            )
         });
         Export::new(encode_feed(&header, entities), timestamp)
     }
 }
 
-/// The entities of a feed's part, each once; an id that the feed uses for two kinds is told apart.
-fn entities_of(feed: &FeedSlice, part: Part) -> Vec<Bytes> {
+/// The entities of a feed's part, each once; an id that the feed uses for two kinds is told apart. Trip updates that
+/// are superseded are left out.
+fn entities_of(
+    feed: &FeedSlice,
+    part: Part,
+    is_superseded: impl Fn(&Record) -> bool,
+) -> Vec<Bytes> {
     let mut entities = Vec::new();
     let mut ids: HashSet<Vec<u8>> = HashSet::new();
     let mut taken: HashSet<*const u8> = HashSet::new();
@@ -173,10 +189,18 @@ fn entities_of(feed: &FeedSlice, part: Part) -> Vec<Bytes> {
             if part == Part::All && !taken.insert(record.raw.as_ptr()) {
                 continue;
             }
+            let is_dropped = kind == Kind::TripUpdate && is_superseded(record);
             let entity = match part {
+                Part::All if is_dropped => {
+                    copy_without(&record.raw, |number| number == TRIP_UPDATE)
+                }
+                _ if is_dropped => continue,
                 Part::All => record.raw.clone(),
                 _ => only_kind(record),
             };
+            if is_dropped && !fields(&entity).any(|(number, _)| PAYLOADS.contains(&number)) {
+                continue;
+            }
             let id = entity_id(&entity).to_vec();
             if ids.contains(&id) {
                 let entity = with_prefix(&entity, kind.as_str());
@@ -197,11 +221,12 @@ fn entities_of(feed: &FeedSlice, part: Part) -> Vec<Bytes> {
 /// Field numbers of a feed entity.
 const ID: u32 = 1;
 const PAYLOADS: std::ops::RangeInclusive<u32> = 3..=5;
+const TRIP_UPDATE: u32 = 3;
 
 /// The entity without payloads of other kinds. Nearly all have one payload and are given as they are.
 fn only_kind(record: &Arc<Record>) -> Bytes {
     let wanted = match record.kind {
-        Kind::TripUpdate => 3,
+        Kind::TripUpdate => TRIP_UPDATE,
         Kind::Vehicle => 4,
         _ => 5,
     };
@@ -209,7 +234,12 @@ fn only_kind(record: &Arc<Record>) -> Bytes {
     if !fields(&record.raw).any(|(number, _)| is_other(number)) {
         return record.raw.clone();
     }
-    let kept = fields(&record.raw).filter(|(number, _)| !is_other(*number));
+    copy_without(&record.raw, is_other)
+}
+
+/// The entity without some of its fields.
+fn copy_without(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
+    let kept = fields(entity).filter(|(number, _)| !is_dropped(*number));
     kept.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
 }
 
@@ -255,7 +285,11 @@ fn twin(message: &Bytes) -> Vec<u8> {
     let mut out = Vec::new();
     let limits = Limits { body_bytes: usize::MAX, entity_bytes: usize::MAX, ..Limits::default() };
     if let Ok((shallow, _)) = decode_shallow(message.clone(), &limits) {
-        let entities = shallow.entities.iter().filter_map(|raw| raw.decode().ok());
+        let entities = shallow.entities.iter().filter_map(|raw| {
+            let mut entity = raw.decode().ok()?;
+            remove_extensions(&mut entity);
+            Some(entity)
+        });
         to_json(&mut out, &shallow.header, entities).expect("a Vec takes every byte");
     }
     out

@@ -25,6 +25,7 @@ use crate::{
     poll::Ask,
     saved::{SavedHead, SnapshotKey},
     sealed::Sealed,
+    service_window::ServiceWindow,
     snapshot::Snapshot,
     source::SiriMode,
     status::{FeedStatus, Rules},
@@ -238,6 +239,14 @@ impl Feed {
     /// Whether it is known to be a schedule.
     pub fn is_schedule(&self) -> bool {
         self.format().is_some_and(Format::is_schedule)
+    }
+
+    /// The service days of its timetable, if it is a schedule that was read and has any.
+    pub fn service_window(&self) -> Option<ServiceWindow> {
+        if !self.is_schedule() || self.network.id() != self.id() {
+            return None;
+        }
+        ServiceWindow::from_timetable(&*self.network.timetable()?)
     }
 
     /// Whether its source was asked at least once.

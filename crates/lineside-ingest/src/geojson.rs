@@ -1,6 +1,9 @@
 //! GeoJSON: vehicles, stations, stops and routes for maps and tables.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
@@ -76,6 +79,9 @@ pub fn stops(dataset: &Dataset) -> Bytes {
             collection(timetable.stops().filter_map(|stop| {
                 let (lat, lon) = (stop.lat?, stop.lon?);
                 let parent = stop.parent.map(|parent| timetable.stop(parent).id);
+                let routes = timetable.routes_of_stop(stop.idx);
+                let route_types: BTreeSet<u16> =
+                    routes.map(|route| timetable.route(route).kind).collect();
                 Some(point(
                     lat,
                     lon,
@@ -87,6 +93,7 @@ pub fn stops(dataset: &Dataset) -> Bytes {
                         "parent_station": parent,
                         "platform_code": stop.platform_code,
                         "wheelchair_boarding": stop.wheelchair,
+                        "route_types": route_types,
                     }),
                 ))
             }))

@@ -5,6 +5,7 @@ mod groups;
 mod restart;
 mod restore;
 mod running;
+mod source_test;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -32,13 +33,14 @@ use crate::{
     poll::{Poller, Shared, Slots},
     saved::Snapshots,
     schedule::Spread,
-    search::{CatalogHit, StopHit, StopQuery, catalog, stops},
+    search::{CatalogResults, StopHit, StopQuery, catalog, stops},
     stages::{Stage, StageTimes},
 };
 
 pub use self::change::{Changed, PollRefused, Stopping};
 pub use self::restart::KeptNetworks;
 pub(crate) use self::running::Tasks;
+pub use self::source_test::{SourceTest, SourceTestFailure};
 use self::{
     groups::{catalog_of, group, unique},
     restart::Restart,
@@ -213,7 +215,7 @@ impl Ingest {
     }
 
     /// Finds feeds, routes and stops by their names.
-    pub fn catalog_search(&self, query: &str) -> Vec<CatalogHit> {
+    pub fn catalog_search(&self, query: &str) -> CatalogResults {
         let known = self.catalog.load();
         catalog(&known.feeds, &known.networks, query, SEARCH_LIMIT_MAX)
     }

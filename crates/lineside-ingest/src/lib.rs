@@ -48,6 +48,7 @@ mod poll;
 mod public_only;
 mod publish;
 mod record;
+mod route_mode;
 mod saved;
 mod schedule;
 #[cfg(target_os = "linux")]
@@ -57,10 +58,12 @@ mod sealed;
 mod sealed;
 mod search;
 pub mod siri;
+mod service_window;
 mod snapshot;
 mod source;
 mod stages;
 mod status;
+mod trip_run;
 mod under_way;
 mod ways;
 
@@ -74,14 +77,16 @@ pub use channels::{Beside, Channels, kinds::KIND_BESIDE};
 pub use config::{BadFeedId, Converter, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
-pub use departures::departures;
+pub use departures::{departures, departures_from};
 pub use external::{Cover, Judged, NotMade, Program, run_program, run_validator};
 pub use feed::{Feed, Held, Refused};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
 pub use inbox::{Inbox, Inboxes, NotTaken, Room};
-pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
+pub use ingest::{
+    Changed, Ingest, KeptNetworks, Options, PollRefused, SourceTest, SourceTestFailure, Stopping,
+};
 pub use inspector::{Inspector, Passed, SiriPart};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use matches::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips};
@@ -94,11 +99,13 @@ pub use record::{
     Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record, RentalVehicle,
     Station,
 };
+pub use route_mode::RouteMode;
 pub use saved::{
     DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators,
 };
 pub use sealed::Sealed;
-pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
+pub use search::{CatalogHit, CatalogHitKind, CatalogResults, StopHit, StopPage, StopQuery};
+pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
 pub use snapshot::Snapshot;
 pub use source::{
     BadLocation, Basic, Location, OAuth2, Secret, SiriAnswers, SiriEnvelope, SiriMode, SiriService,
@@ -106,5 +113,6 @@ pub use source::{
 };
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};
+pub use trip_run::{TripCall, TripNotFound, TripQuery, TripRun};
 pub use under_way::UnderWay;
 pub use ways::{Way, Ways};

@@ -56,6 +56,8 @@ pub(crate) const POLL_MIN: Duration = Duration::from_millis(50);
 pub(crate) const INPUTS_MAX: usize = 64;
 /// How long a feed waits that found no room for its input.
 pub(crate) const INPUT_RETRY: Duration = Duration::from_millis(20);
+/// The longest that a test of a source waits for the rate limit of its host.
+pub(crate) const SOURCE_TEST_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Schedules that are decoded at the same time; each may hold a whole timetable under construction.
 pub(crate) const LOADS_AT_ONCE: usize = 2;
 /// Bytes that the changes or the state of one message hold at most (docs/protocol/messages.md).
@@ -72,6 +74,10 @@ pub const BOARD_DEPARTURES: usize = 40;
 /// A departure whose JSON could exceed this is left out of its stop's channel: what leaves a board and what takes its
 /// place have to fit one message together.
 pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
+/// Calls of one trip that its page shows; more than any real trip has.
+pub const TRIP_CALLS_MAX: usize = 1_000;
+/// Vocabulary words that one search compares with misspelled words of a query, over all networks.
+pub(crate) const SPELLING_COMPARISONS_MAX: usize = 200_000;
 /// Departures of a stop that are looked at where only some of them are wanted.
 pub const DELAYS_OF_STOP_MAX: usize = 1_000;
 /// How far ahead a departure counts as unknown whose line is told of, but not its trip: few producers tell of what begins later.

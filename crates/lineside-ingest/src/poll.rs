@@ -14,12 +14,11 @@ mod taking;
 use std::{pin::Pin, sync::Arc, time::Duration};
 
 use lineside_formats::Format;
-use lineside_sync::{Clock, stage};
+use lineside_sync::{Clock, UnixMillis, stage};
 use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::converting::Slots;
 use self::{
     converting::Conversions,
     file::Told,
@@ -27,11 +26,13 @@ use self::{
     siri::{Farewell, Siri},
     system::System,
 };
+pub(crate) use self::{converting::Slots, decoding::decode as decode_message};
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
+    config::FeedConfig,
     feed::Feed,
-    fetch::{Failure, FailureCode, Fetched, Fetcher, Sources},
+    fetch::{Failure, FailureCode, Fetched, Fetcher, Question, Sources},
     health::Health,
     inbox::{Delivery, Inbox, Inboxes},
     ingest::Tasks,
@@ -408,6 +409,11 @@ impl Poller {
         };
         asked.wait(&mut self.rng)
     }
+}
+
+/// The first request to a source, which for SIRI may be a POST.
+pub(crate) fn first_question(config: &FeedConfig, now: UnixMillis) -> Question {
+    siri::Questions::new(now.0.unsigned_abs()).next(config, now)
 }
 
 fn broken() -> Failure {

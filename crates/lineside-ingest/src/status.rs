@@ -6,21 +6,28 @@ use lineside_formats::{Format, Problems};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{config::FeedConfig, fetch::FetchFailure, health::Expectation};
+use crate::{
+    config::FeedConfig, fetch::FetchFailure, health::Expectation, service_window::ServiceEnd,
+};
 
-/// The six states of a feed.
+/// The states of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FeedState {
     /// The source answers, and what it says is fresh.
     Ok,
     /// The source answers, but its data are old by their own time.
     Late,
-    /// The last poll failed; the last good data are served and not yet old.
+    /// The last poll failed and the last good data are served and not yet old, or the source answers with data that are
+    /// older than [`stale_after`].
     Stale,
+    /// The last service day of the schedule is past.
+    Expired,
     /// Polls fail, and there is nothing good to serve or it is old.
     Failing,
     /// The source answers with nothing in it.
     Empty,
+    /// An admin has paused it: the source is not polled.
+    Paused,
     /// Not polled yet.
     #[default]
     Unknown,
@@ -28,18 +35,20 @@ pub enum FeedState {
 
 impl FeedState {
     /// All states.
-    pub const ALL: [FeedState; 6] = [
+    pub const ALL: [FeedState; 8] = [
         FeedState::Ok,
         FeedState::Late,
         FeedState::Stale,
+        FeedState::Expired,
         FeedState::Failing,
         FeedState::Empty,
+        FeedState::Paused,
         FeedState::Unknown,
     ];
 
     /// Whether somebody should look after the feed.
     pub fn is_trouble(self) -> bool {
-        !matches!(self, FeedState::Ok | FeedState::Unknown)
+        !matches!(self, FeedState::Ok | FeedState::Paused | FeedState::Unknown)
     }
 
     /// The word for it, in messages and pages.
@@ -48,8 +57,10 @@ impl FeedState {
             FeedState::Ok => "ok",
             FeedState::Late => "late",
             FeedState::Stale => "stale",
+            FeedState::Expired => "expired",
             FeedState::Failing => "failing",
             FeedState::Empty => "empty",
+            FeedState::Paused => "paused",
             FeedState::Unknown => "unknown",
         }
     }
@@ -75,12 +86,16 @@ pub struct FeedStatus {
     pub reason: String,
     /// Since when the state holds.
     pub since: UnixMillis,
+    /// The state before an admin paused the feed; `None` unless it is paused.
+    pub state_before_pause: Option<FeedState>,
     /// When a poll last brought good data or confirmed them.
     pub last_success: Option<UnixMillis>,
     /// When the source was last asked.
     pub last_attempt: Option<UnixMillis>,
     /// The time that the data give themselves.
     pub data_time: Option<UnixMillis>,
+    /// Whether the data give themselves a time after the year 9999; then `data_time` is `None`.
+    pub has_impossible_time: bool,
     /// When the source is asked next.
     pub next_poll: Option<UnixMillis>,
     /// Real time: records served. Schedules: trips.
@@ -140,15 +155,23 @@ impl FeedStatus {
         }
     }
 
-    /// Judges the state anew; `since` moves only if it changed.
+    /// Judges the state; `since` moves only if it changed.
     ///
     /// `data_now` is the present on the clock of the data, which in a replay is the recorded one.
     pub(crate) fn judge(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &Rules) {
-        let (state, mut reason) = self.judgement(now, data_now, rules);
-        if rules.paused {
-            reason.insert_str(0, PAUSED);
-        }
-        if state != self.state || self.since == UnixMillis::default() {
+        let (state, reason) = if rules.paused {
+            let before =
+                if self.state == FeedState::Paused { FeedState::Unknown } else { self.state };
+            self.state_before_pause.get_or_insert(before);
+            (FeedState::Paused, PAUSED.to_owned())
+        } else {
+            self.state_before_pause = None;
+            self.judgement(now, data_now, rules)
+        };
+        // A timetable that has ended did so on its last day, whenever that was noticed.
+        if let Some(end) = rules.ended.filter(|_| state == FeedState::Expired) {
+            self.since = end.at;
+        } else if state != self.state || self.since == UnixMillis::default() {
             self.since = now;
         }
         self.state = state;
@@ -174,11 +197,12 @@ impl FeedStatus {
                     let words = format!("{why}; for more than {}", spoken(late_after));
                     (FeedState::Failing, words)
                 }
+                Some(_) if let Some(end) = rules.ended => expired(end),
                 Some(_) => (FeedState::Stale, format!("{why}; the last good data are served")),
             };
         }
         if self.nothing_since.is_some() {
-            return judgement_of_nothing(&rules.expectation);
+            return judgement_of_nothing(&rules.expectation, None);
         }
         if self.is_gathering {
             let words = "answers page by page, and has not told all that there is yet";
@@ -198,12 +222,19 @@ impl FeedStatus {
     fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
         // What is asked for once per `ttl`, as is usual, and was good for as long when it came is twice as old at the most.
         let late_after = rules.late_after.max(rules.ttl.saturating_mul(2));
+        let age = self.data_time.map(|at| data_now.since(at));
         match self.format {
+            Some(Format::GtfsRt | Format::Siri) if self.has_impossible_time => {
+                return (FeedState::Late, IMPOSSIBLE_TIME.to_owned());
+            }
             Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {
-                return judgement_of_nothing(&rules.expectation);
+                return judgement_of_nothing(&rules.expectation, age);
             }
             Some(Format::Gtfs | Format::Netex | Format::Gbfs) if self.entities == 0 => {
                 return (FeedState::Empty, NOTHING.to_owned());
+            }
+            Some(Format::Gtfs | Format::Netex) if let Some(end) = rules.ended => {
+                return expired(end);
             }
             _ => {}
         }
@@ -213,8 +244,7 @@ impl FeedStatus {
         }
         match self.data_time {
             Some(at) if data_now.since(at) > late_after => {
-                let words = format!("answers, with data more than {} old", spoken(late_after));
-                (FeedState::Late, words)
+                judgement_of_age(data_now.since(at), late_after)
             }
             Some(at) if at.since(data_now) > late_after => {
                 let words =
@@ -237,8 +267,11 @@ impl FeedStatus {
     }
 }
 
-/// How a feed of real time is that answers with nothing.
-fn judgement_of_nothing(expectation: &Expectation) -> (FeedState, String) {
+/// The state of a real-time feed whose message is empty, or that answers without a body. `age` is that of the message.
+fn judgement_of_nothing(expectation: &Expectation, age: Option<Duration>) -> (FeedState, String) {
+    if let Some(age) = age.filter(|age| *age > EMPTY_STALE_AFTER) {
+        return (FeedState::Stale, format!("{NOTHING}; data are {} old", rounded_age(age)));
+    }
     if expectation.under_way == Some(0) {
         return (FeedState::Ok, format!("{NOTHING}, as no trip is under way"));
     }
@@ -249,10 +282,45 @@ fn judgement_of_nothing(expectation: &Expectation) -> (FeedState, String) {
     (FeedState::Empty, NOTHING.to_owned())
 }
 
+/// The state of a feed whose data are older than `late_after`.
+fn judgement_of_age(age: Duration, late_after: Duration) -> (FeedState, String) {
+    let is_stale = age > stale_after(late_after);
+    let state = if is_stale { FeedState::Stale } else { FeedState::Late };
+    // The words have to stay the same for a while: each new reason is a message to all subscribers.
+    let words = match age {
+        age if age < late_after.max(COARSE_STEP) => format!("more than {}", spoken(late_after)),
+        age if age < HOUR => {
+            let step = COARSE_STEP.as_secs();
+            let floor = Duration::from_secs(age.as_secs() / step * step);
+            format!("more than {}", spoken(floor.max(late_after)))
+        }
+        age => rounded_age(age),
+    };
+    (state, format!("answers, but data are {words} old"))
+}
+
+/// The age from which data are stale and no longer just late: 12 times `late_after`, and at least an hour.
+pub(crate) fn stale_after(late_after: Duration) -> Duration {
+    late_after.saturating_mul(12).max(HOUR)
+}
+
+/// The state of a schedule whose last service day is past.
+fn expired(end: ServiceEnd) -> (FeedState, String) {
+    (FeedState::Expired, format!("the timetable ended on {}", end.last_day.strftime("%-d %B %Y")))
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// Steps in which the age in a reason grows below an hour.
+const COARSE_STEP: Duration = Duration::from_secs(600);
+/// How old an empty message may be: some producers publish none while nothing runs, as over a weekend.
+const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The reason of a feed that says nothing.
 const NOTHING: &str = "answers, with nothing in it";
-/// How the reason of a feed begins whose source is left alone.
-const PAUSED: &str = "paused, its source is not asked; before that: ";
+/// The reason of a feed that gives itself a time that cannot be.
+const IMPOSSIBLE_TIME: &str =
+    "answers, but the timestamp of its data is impossible: their age is unknown";
+/// The reason of a paused feed.
+const PAUSED: &str = "paused by an admin: the source is not polled, the last data stay available";
 
 /// What a feed is judged by: what its configuration says about age, and what it should be saying.
 #[derive(Clone, Copy, Debug)]
@@ -261,6 +329,8 @@ pub(crate) struct Rules {
     pub(crate) max_age: Option<Duration>,
     /// Its source is left alone.
     pub(crate) paused: bool,
+    /// When the service of its timetable ended, if it has.
+    pub(crate) ended: Option<ServiceEnd>,
     /// How long its data are good by their own word; zero if they have none.
     pub(crate) ttl: Duration,
     /// What it should be saying.
@@ -274,9 +344,26 @@ impl Rules {
             late_after,
             max_age,
             paused,
+            ended: None,
             ttl: Duration::ZERO,
             expectation: Expectation::default(),
         }
+    }
+}
+
+/// An age of an hour or more in whole hours, from two days on in whole days: `2 h`, `3,009 days`.
+fn rounded_age(age: Duration) -> String {
+    match age.as_secs() / 3600 {
+        hours if hours < 48 => format!("{hours} h"),
+        hours => format!("{} days", grouped(hours / 24)),
+    }
+}
+
+/// A number with a comma between each three digits.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
     }
 }
 
@@ -291,146 +378,4 @@ fn spoken(duration: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fetch::{Failure, FailureCode};
-
-    const RULES: Rules = Rules {
-        late_after: Duration::from_secs(300),
-        max_age: None,
-        paused: false,
-        ttl: Duration::ZERO,
-        expectation: Expectation {
-            under_way: None,
-            usual: None,
-            told: 0,
-            tells_of_trips: true,
-            heard_at: UnixMillis(0),
-            unchanged_since: UnixMillis(0),
-        },
-    };
-
-    fn good(at: i64) -> FeedStatus {
-        FeedStatus {
-            last_success: Some(UnixMillis::from_seconds(at)),
-            data_time: Some(UnixMillis::from_seconds(at)),
-            entities: 3,
-            format: Some(Format::GtfsRt),
-            ..FeedStatus::default()
-        }
-    }
-
-    fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
-        let at = UnixMillis::from_seconds(at);
-        let detail = "the answer was 500 Internal Server Error";
-        status.last_error = Some(Failure::new(FailureCode::Http(500), detail).at(at));
-        status
-    }
-
-    fn check(mut status: FeedStatus, now: i64, rules: &Rules, state: FeedState, says: &str) {
-        let now = UnixMillis::from_seconds(now);
-        status.judge(now, now, rules);
-        assert_eq!(status.state, state, "{}", status.reason);
-        assert!(status.reason.contains(says), "{}", status.reason);
-    }
-
-    #[test]
-    fn each_state_has_its_reason() {
-        check(FeedStatus::default(), 1000, &RULES, FeedState::Unknown, "not been polled");
-        check(good(1000), 1010, &RULES, FeedState::Ok, "fresh");
-        check(good(1000), 1301, &RULES, FeedState::Late, "more than 5 min old");
-        check(good(2000), 1000, &RULES, FeedState::Late, "ahead");
-        check(failed(good(1000), 1010), 1010, &RULES, FeedState::Stale, "http_500");
-        check(failed(good(1000), 1310), 1310, &RULES, FeedState::Failing, "for more than 5 min");
-        check(failed(FeedStatus::default(), 5), 5, &RULES, FeedState::Failing, "nothing good");
-        check(
-            FeedStatus { entities: 0, ..good(1000) },
-            1000,
-            &RULES,
-            FeedState::Empty,
-            "nothing in it",
-        );
-        let gathering = FeedStatus { is_gathering: true, entities: 0, ..good(1000) };
-        check(gathering.clone(), 1000, &RULES, FeedState::Unknown, "not told all");
-        check(failed(gathering, 1010), 1010, &RULES, FeedState::Stale, "http_500");
-        let restored = FeedStatus { is_restored: true, ..good(1000) };
-        check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
-        let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };
-        check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
-    }
-
-    #[test]
-    fn what_is_too_little_depends_on_what_should_be_under_way() {
-        let expecting = |under_way, told, unchanged_since| Rules {
-            expectation: Expectation {
-                under_way: Some(under_way),
-                usual: Some(f64::from(under_way) * 0.9),
-                told,
-                tells_of_trips: true,
-                heard_at: UnixMillis::from_seconds(1000),
-                unchanged_since: UnixMillis::from_seconds(unchanged_since),
-            },
-            ..RULES
-        };
-        let nothing = FeedStatus { entities: 0, ..good(1000) };
-        check(nothing.clone(), 1000, &expecting(0, 0, 0), FeedState::Ok, "no trip is under way");
-        check(nothing, 1000, &expecting(50, 0, 0), FeedState::Empty, "nothing in it");
-        let morning = expecting(50, 10, 1000);
-        check(good(1000), 1000, &morning, FeedState::Empty, "less than half");
-        check(good(1000), 1000, &expecting(50, 40, 1000), FeedState::Ok, "fresh");
-        check(good(1000), 1000, &expecting(50, 40, 600), FeedState::Late, "said the same");
-        check(good(1000), 1000, &expecting(5, 40, 600), FeedState::Ok, "fresh");
-    }
-
-    #[test]
-    fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
-        let about_else = |under_way| Rules {
-            expectation: Expectation { tells_of_trips: false, under_way, ..RULES.expectation },
-            ..RULES
-        };
-        let nothing = FeedStatus { entities: 0, ..good(1000) };
-        for under_way in [None, Some(50)] {
-            check(nothing.clone(), 1000, &about_else(under_way), FeedState::Ok, "so far");
-        }
-        let schedule = FeedStatus { format: Some(Format::Gtfs), ..nothing };
-        check(schedule, 1000, &about_else(None), FeedState::Empty, "nothing in it");
-    }
-
-    #[test]
-    fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
-        let under_way = |under_way| Rules {
-            expectation: Expectation { under_way, ..RULES.expectation },
-            ..RULES
-        };
-        let at = UnixMillis::from_seconds(9_000);
-        // The good data from before are old by now; that is not what it is judged by.
-        let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
-        check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
-        check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "nothing in it");
-        check(nothing.clone(), 9_000, &under_way(None), FeedState::Empty, "nothing in it");
-        check(failed(nothing, 9_000), 9_000, &under_way(Some(0)), FeedState::Failing, "http_500");
-        let first = FeedStatus { nothing_since: Some(at), ..FeedStatus::default() };
-        check(first, 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
-    }
-
-    #[test]
-    fn since_moves_only_with_the_state() {
-        let mut status = good(1000);
-        let at = UnixMillis::from_seconds;
-        status.judge(at(1000), at(1000), &RULES);
-        status.judge(at(1100), at(1100), &RULES);
-        assert_eq!(status.since, at(1000));
-        status.judge(at(1400), at(1400), &RULES);
-        assert_eq!((status.state, status.since), (FeedState::Late, at(1400)));
-    }
-
-    #[test]
-    fn outcomes_are_counted_by_name() {
-        let mut status = FeedStatus::default();
-        for outcome in ["new", "same", "new", "http_500"] {
-            status.count(outcome);
-        }
-        assert_eq!(status.fetches, 4);
-        assert_eq!(status.outcomes[0], ("new".into(), 2));
-    }
-}
+mod tests;

@@ -97,7 +97,7 @@ impl City {
 
     /// The IANA name of its time zone, chosen so that the start is about 07:30 local time.
     #[must_use]
-    pub fn time_zone(&self) -> String {
+    pub fn time_zone(&self) -> &'static str {
         self.time.zone()
     }
 

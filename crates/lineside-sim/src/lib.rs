@@ -6,7 +6,7 @@
 //! changes, so a demo, a test and a benchmark that share a seed see the same city, whenever they look.
 //!
 //! **Time.** The instant [`CityOptions::start`] is about 07:30 of a working day in the city, whatever the wall clock
-//! says. Whole hours of the difference are taken up by the agency's time zone (`Etc/GMT±N`), the rest, at most half
+//! says. Whole hours of the difference are taken up by the agency's time zone, the rest, at most half
 //! an hour, by shifting the timetable by whole minutes, and weekends by turning the week: see the `time` module. All
 //! timestamps are real instants, and GTFS arithmetic on the written schedule (noon minus 12 h in the agency's zone)
 //! gives the instants that the real-time feeds use. A clock that runs faster needs nothing more: ask with its time.

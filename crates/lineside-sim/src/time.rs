@@ -2,8 +2,8 @@
 //!
 //! The simulation starts at 07:30 of a working day, whenever it is started. Feeds hold real instants and the schedule
 //! must agree with them in any GTFS reader, so the difference between the wall clock and 07:30 is taken up in two
-//! steps: whole hours by the agency's time zone (one of the `Etc/GMT±N` zones, which have no daylight saving time, so
-//! noon minus 12 hours is always midnight), and what is left, at most half an hour, by shifting every time of the
+//! steps: whole hours by the agency's time zone (a named one without daylight saving time, so that noon minus 12 hours is
+//! always midnight), and what is left, at most half an hour, by shifting every time of the
 //! timetable by whole minutes. Local times shown at the start therefore lie between 07:00 and 08:00. Started on a
 //! Saturday or Sunday, the city's week is turned so that the day is a Monday: the calendar then lists the working-day
 //! service on those days. Nothing here changes after the start, so it holds across midnight in any zone and for as
@@ -20,6 +20,36 @@ const DAY: i64 = 86_400;
 /// The calendar begins this many days before the first day and ends this many after it.
 const DAYS_BEFORE: i64 = 7;
 const DAYS_AFTER: i64 = 150;
+
+/// A zone without daylight saving time for each whole hour from 11 behind UTC to 12 ahead.
+const ZONES: [&str; 24] = [
+    "Pacific/Pago_Pago",
+    "Pacific/Honolulu",
+    "Pacific/Gambier",
+    "Pacific/Pitcairn",
+    "America/Phoenix",
+    "America/Costa_Rica",
+    "America/Panama",
+    "America/Puerto_Rico",
+    "America/Sao_Paulo",
+    "America/Noronha",
+    "Atlantic/Cape_Verde",
+    "Etc/UTC",
+    "Africa/Lagos",
+    "Africa/Johannesburg",
+    "Africa/Nairobi",
+    "Asia/Dubai",
+    "Asia/Karachi",
+    "Asia/Dhaka",
+    "Asia/Bangkok",
+    "Asia/Singapore",
+    "Asia/Tokyo",
+    "Australia/Brisbane",
+    "Pacific/Guadalcanal",
+    "Pacific/Tarawa",
+];
+/// How many of them are behind UTC.
+const ZONES_WEST: i64 = 11;
 
 /// A service date, counted from the day the simulation starts on.
 pub(crate) type Day = i32;
@@ -45,8 +75,8 @@ impl CityTime {
         let wanted = i64::from(START_OF_DAY);
         let hour = i64::from(HOUR);
         let ahead = (wanted - start_seconds).rem_euclid(DAY);
-        // -12..=11: every one of them has its zone.
-        let offset_hours = ((ahead + hour / 2) / hour + 12) % 24 - 12;
+        // -11..=12, which are the offsets of ZONES.
+        let offset_hours = ((ahead + hour / 2) / hour + 11) % 24 - ZONES_WEST;
         let local = start_seconds + offset_hours * hour;
         let midnight_days = (local - wanted + hour).div_euclid(DAY);
         let late = local - midnight_days * DAY - wanted;
@@ -72,13 +102,10 @@ impl CityTime {
         self.start
     }
 
-    /// The IANA name of the agency's time zone. POSIX counts these westward, hence the turned sign.
-    pub(crate) fn zone(&self) -> String {
-        match self.offset_hours {
-            0 => "Etc/UTC".to_owned(),
-            ahead if ahead > 0 => format!("Etc/GMT-{ahead}"),
-            behind => format!("Etc/GMT+{}", -behind),
-        }
+    /// The IANA name of the agency's time zone.
+    pub(crate) fn zone(&self) -> &'static str {
+        let at = usize::try_from(self.offset_hours + ZONES_WEST).unwrap_or_default();
+        ZONES.get(at).copied().unwrap_or("Etc/UTC")
     }
 
     /// The instant of a timetable time on a day, Unix seconds.
@@ -146,7 +173,7 @@ mod tests {
     fn check(start: &str) -> CityTime {
         let start: Timestamp = start.parse().unwrap();
         let time = CityTime::starting(UnixMillis(start.as_millisecond()));
-        let zone = TimeZone::get(&time.zone()).unwrap();
+        let zone = TimeZone::get(time.zone()).unwrap();
         let local = zone.to_datetime(start);
         assert_eq!(local.date(), time.date(0), "{start}: {local}");
         let minutes = local.hour() as i32 * 60 + i32::from(local.minute());
@@ -175,7 +202,7 @@ mod tests {
     #[test]
     fn a_start_at_half_past_seven_utc_shifts_nothing() {
         let time = check("2026-11-18T07:30:00Z");
-        assert_eq!((time.zone().as_str(), time.shift), ("Etc/UTC", 0));
+        assert_eq!((time.zone(), time.shift), ("Etc/UTC", 0));
         assert_eq!(time.weekday(0), Weekday::Wednesday);
     }
 

@@ -27,6 +27,7 @@ mod delays;
 mod edits;
 mod error;
 mod keeping;
+mod life;
 pub mod limits;
 mod notification;
 mod readers;

@@ -39,6 +39,10 @@ pub(crate) const EDIT_WAIT: Duration = Duration::from_secs(5);
 pub(crate) const EDITS_MAX: i64 = 10_000;
 /// How long [`flush`](crate::Store::flush) waits.
 pub const FLUSH_MAX: Duration = Duration::from_secs(10);
+/// How long it waits where writing fails: the writer tries again once in this time.
+pub(crate) const FLUSH_FAILING_MAX: Duration = Duration::from_secs(2);
+/// How often it looks whether writing fails.
+pub(crate) const FLUSH_STEP: Duration = Duration::from_millis(100);
 /// How often it is looked whether a thread has ended, which is waited for as long.
 pub(crate) const END_LOOK: Duration = Duration::from_millis(5);
 /// Bytes of one body that are read back.

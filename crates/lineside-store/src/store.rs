@@ -3,9 +3,9 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::Ordering,
-        mpsc::{Receiver, SyncSender, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -25,7 +25,7 @@ use crate::{
         saving::{Save, Saving, Shelf, end},
     },
     error::StoreError,
-    limits::{FLUSH_MAX, QUEUE_MAX},
+    limits::{FLUSH_FAILING_MAX, FLUSH_MAX, FLUSH_STEP, QUEUE_MAX},
     notification::{self, NotificationRow},
     readers::Readers,
     schema, snapshots,
@@ -45,8 +45,8 @@ pub struct Store {
     counts: Arc<Counts>,
     shelf: Arc<Shelf>,
     saving: Saving,
-    /// The row of this start of the server.
-    life: i64,
+    /// The row of this start of the server, once it is written.
+    life: Arc<OnceLock<i64>>,
     /// None once it is being dropped, which ends the writer.
     queue: Option<SyncSender<Told>>,
     writing: Option<JoinHandle<()>>,
@@ -141,10 +141,26 @@ impl Store {
         let (reply, done) = sync_channel(1);
         let sent =
             self.queue.as_ref().is_some_and(|queue| queue.try_send(Told::Flush(reply)).is_ok());
-        match done.recv_timeout(FLUSH_MAX) {
-            Ok(()) if sent && is_saved => Ok(()),
-            _ => Err(StoreError::NotWritten { path: self.path.clone() }),
+        if sent && self.is_written(&done) && is_saved {
+            return Ok(());
         }
+        Err(StoreError::NotWritten { path: self.path.clone() })
+    }
+
+    /// Waits until the writer says that it has written. A disk that takes nothing, such as a full one, is given up sooner.
+    fn is_written(&self, done: &Receiver<()>) -> bool {
+        for step in 0..FLUSH_MAX.as_millis() / FLUSH_STEP.as_millis() {
+            match done.recv_timeout(FLUSH_STEP) {
+                Ok(()) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let waited = FLUSH_STEP * u32::try_from(step + 1).unwrap_or(u32::MAX);
+            if waited >= FLUSH_FAILING_MAX && self.counts.is_failing.load(Ordering::Relaxed) {
+                return false;
+            }
+        }
+        false
     }
 
     /// Notes what a target of notifications was told, or that it has taken it.
@@ -379,14 +395,16 @@ impl Archive for Store {
         from: UnixMillis,
         limit: usize,
     ) -> Result<Vec<(FeedId, Incident)>, ArchiveError> {
-        let (well, unknown) = (FeedState::Ok.as_str(), FeedState::Unknown.as_str());
+        // States that are no trouble, as `FeedState::is_trouble` has it.
+        let [ok, paused, unknown] =
+            [FeedState::Ok, FeedState::Paused, FeedState::Unknown].map(FeedState::as_str);
         self.read(|connection| {
             let mut troubles = connection.prepare_cached(
                 "SELECT state, reason, began, ended, name FROM incident JOIN feed ON feed.id = incident.feed \
-                 WHERE (ended IS NULL OR ended >= ?1) AND state NOT IN (?3, ?4) ORDER BY incident.id DESC LIMIT ?2",
+                 WHERE (ended IS NULL OR ended >= ?1) AND state NOT IN (?3, ?4, ?5) ORDER BY incident.id DESC LIMIT ?2",
             )?;
             let read = |row: &Row<'_>| Ok((row.get::<_, String>(4)?, incident(row)?));
-            let rows = troubles.query_map(params![from.0, whole(limit), well, unknown], read)?;
+            let rows = troubles.query_map(params![from.0, whole(limit), ok, paused, unknown], read)?;
             let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
             let named = rows.into_iter().filter_map(|(name, it)| Some((FeedId::new(&name).ok()?, it)));
             Ok(named.collect())
@@ -403,7 +421,7 @@ impl Archive for Store {
             let life = |row: &Row<'_>| {
                 Ok(Life { began: UnixMillis(row.get(0)?), seen: UnixMillis(row.get(1)?) })
             };
-            lives.query_map(params![self.life, now.0, from.0], life)?.collect()
+            lives.query_map(params![self.life.get(), now.0, from.0], life)?.collect()
         })
     }
 }

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender},
     },
@@ -17,7 +17,7 @@ use lineside_ingest::{
     Bin, FeedId, FeedState, Phase, Poll, Serving, SnapshotKey, Span, Validators,
 };
 use lineside_sync::{Clock, UnixMillis};
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::{
     Keep,
@@ -25,6 +25,7 @@ use crate::{
     delays::{self, DelayRow},
     error::may_pass,
     keeping::purge,
+    life::{insert_life, note_life},
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
     notification::{self, NotificationRow},
     reports::{self, ReportRow},
@@ -96,8 +97,10 @@ pub(crate) struct Writer {
     counts: Arc<Counts>,
     /// The numbers of feeds in the file.
     feeds: HashMap<FeedId, i64>,
-    /// The row of this start of the server.
-    life: i64,
+    /// The row of this start of the server, once it is written.
+    life: Arc<OnceLock<i64>>,
+    /// When the server started.
+    started_at: UnixMillis,
     /// All feeds that there are, once that was told.
     configured: Option<Vec<FeedId>>,
     /// When it was last noted that the server runs.
@@ -107,43 +110,50 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Begins this start of the server in the file, and ends what the last one had left open.
+    /// Records this start of the server in the file, and closes what the last one left open. On a disk that takes
+    /// nothing for now, the first commit that succeeds does so.
+    ///
+    /// # Errors
+    /// If writing fails for a reason that does not pass.
     pub(crate) fn begin(
-        mut connection: Connection,
+        connection: Connection,
         path: PathBuf,
         clock: Arc<dyn Clock>,
         keep: Keep,
         counts: Arc<Counts>,
     ) -> rusqlite::Result<Writer> {
         let now = clock.wall();
-        let transaction = connection.transaction()?;
-        let seen: Option<i64> = transaction
-            .query_row("SELECT seen FROM life ORDER BY id DESC LIMIT 1", [], |row| row.get(0))
-            .optional()?;
-        // Nobody knows how a feed was while nobody asked.
-        let end = "UPDATE incident SET ended = MAX(began, ?1) WHERE ended IS NULL";
-        transaction.execute(end, [seen.unwrap_or(now.0)])?;
-        transaction.execute("INSERT INTO life (began, seen) VALUES (?1, ?1)", [now.0])?;
-        let life = transaction.last_insert_rowid();
-        transaction.commit()?;
-        let feeds = HashMap::new();
-        Ok(Writer {
+        let mut writer = Writer {
             connection,
             path,
             clock,
             keep,
             counts,
-            feeds,
-            life,
+            feeds: HashMap::new(),
+            life: Arc::default(),
+            started_at: now,
             configured: None,
             seen: now,
             purged: None,
-        })
+        };
+        match writer.record_start() {
+            Err(error) if may_pass(&error) => writer.note_failure(&error),
+            started => started?,
+        }
+        Ok(writer)
     }
 
-    /// The row of this start of the server.
-    pub(crate) fn life(&self) -> i64 {
-        self.life
+    fn record_start(&mut self) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        let life = insert_life(&transaction, self.started_at)?;
+        transaction.commit()?;
+        _ = self.life.set(life);
+        Ok(())
+    }
+
+    /// The row of this start of the server, once it is written.
+    pub(crate) fn life(&self) -> Arc<OnceLock<i64>> {
+        Arc::clone(&self.life)
     }
 
     /// Writes until nobody can tell it anything any more, and then what is left.
@@ -194,19 +204,23 @@ impl Writer {
             Err(error) => {
                 // What the transaction would have made is not there.
                 self.feeds.clear();
-                self.counts.failures.fetch_add(1, Ordering::Relaxed);
-                if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(
-                        file = %self.path.display(), %error,
-                        "cannot be written: polling and serving go on, and what happens meanwhile may not be remembered"
-                    );
-                }
+                self.note_failure(&error);
                 refuse_snapshots(batch, &error);
                 if !may_pass(&error) {
                     self.lose(batch);
                 }
                 false
             }
+        }
+    }
+
+    fn note_failure(&self, error: &rusqlite::Error) {
+        self.counts.failures.fetch_add(1, Ordering::Relaxed);
+        if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                file = %self.path.display(), %error,
+                "cannot be written: polling and serving continue, history is lost until it can"
+            );
         }
     }
 
@@ -225,6 +239,10 @@ impl Writer {
         let synchronous = if batch.iter().any(Told::must_last) { "FULL" } else { "NORMAL" };
         self.connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = self.connection.transaction()?;
+        let life = match self.life.get() {
+            Some(life) => *life,
+            None => insert_life(&transaction, self.started_at)?,
+        };
         for told in batch {
             match told {
                 Told::Poll { feed, poll } => {
@@ -241,14 +259,9 @@ impl Writer {
                     insert_incident(&transaction, feed, *state, reason, *since)?;
                 }
                 Told::Snapshots { rows, .. } => {
-                    let mut replaced = Vec::new();
                     // A version more may be one too many.
                     self.purged = self.purged.filter(|_| rows.iter().all(|it| it.facts.is_none()));
-                    for row in rows {
-                        let feed = number(&transaction, &mut self.feeds, &row.key.feed)?;
-                        replaced.extend(snapshots::put(&transaction, feed, row)?);
-                    }
-                    before.push_back(replaced);
+                    before.push_back(put_snapshots(&transaction, &mut self.feeds, rows)?);
                 }
                 Told::Confirmed { key, at, validators } => {
                     let feed = number(&transaction, &mut self.feeds, &key.feed)?;
@@ -271,8 +284,9 @@ impl Writer {
                 Told::Flush(_) => {}
             }
         }
-        note_life(&transaction, self.life, now)?;
+        note_life(&transaction, life, now)?;
         transaction.commit()?;
+        _ = self.life.set(life);
         Ok(before)
     }
 
@@ -297,6 +311,20 @@ impl Writer {
     }
 }
 
+/// Writes the snapshots, and gives the blobs that they replace.
+fn put_snapshots(
+    transaction: &Transaction<'_>,
+    feeds: &mut HashMap<FeedId, i64>,
+    rows: &[SnapshotRow],
+) -> rusqlite::Result<Vec<BlobHash>> {
+    let mut replaced = Vec::new();
+    for row in rows {
+        let feed = number(transaction, feeds, &row.key.feed)?;
+        replaced.extend(snapshots::put(transaction, feed, row)?);
+    }
+    Ok(replaced)
+}
+
 fn put_report(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
@@ -316,13 +344,6 @@ fn put_delays(
         delays::put(transaction, feed, row)?;
     }
     Ok(())
-}
-
-/// The server still runs.
-fn note_life(transaction: &Transaction<'_>, life: i64, now: UnixMillis) -> rusqlite::Result<()> {
-    let mut update =
-        transaction.prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?;
-    update.execute(params![now.0, life]).map(drop)
 }
 
 /// How many things of a batch are polls, states and reports.

@@ -1,7 +1,7 @@
 //! The one folder that a server writes to. A second server in it would lose the first one's data, so
 //! it is claimed for the life of the process. Whose data are in it, it says by a name of its own.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -29,7 +29,14 @@ impl Claim {
     /// If it cannot be written to, or another server has it.
     pub(crate) fn take(folder: &Path) -> anyhow::Result<Self> {
         let shown = folder.display();
-        fs::create_dir_all(folder).with_context(|| format!("cannot create data folder {shown}"))?;
+        // What lies in it is not for other users of this machine. A folder that is there keeps the mode that it was given.
+        let mut maker = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+        maker
+            .recursive(true)
+            .create(folder)
+            .with_context(|| format!("cannot create data folder {shown}"))?;
         let lock = File::create(folder.join(LOCK_FILE))
             .with_context(|| format!("cannot write to data folder {shown}"))?;
         match lock.try_lock() {
@@ -76,6 +83,17 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_folder_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("a/b");
+        let _claim = Claim::take(&folder).unwrap();
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 
     #[test]
     fn a_data_folder_has_one_server_at_a_time() {

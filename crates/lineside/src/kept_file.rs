@@ -50,6 +50,11 @@ fn refused(path: &Path, error: &dyn std::fmt::Display) -> Option<Kept> {
     None
 }
 
+/// Removes a file that could not be written to its end, as on a full disk.
+fn remove_part(folder: &Path) {
+    let _ = fs::remove_file(folder.join(PART));
+}
+
 /// A removal or a new name is certain once the folder is on the disk.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
@@ -73,13 +78,21 @@ impl Keeping {
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(part)?;
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        let mut writer = KeptWriter::begin(file, now)?;
-        let networks = ingest.keep_networks(&mut writer)?;
+        let written = KeptWriter::begin(file, now).and_then(|mut writer| {
+            let networks = ingest.keep_networks(&mut writer)?;
+            Ok((writer, networks))
+        });
+        let (writer, networks) = written.inspect_err(|_| remove_part(&folder))?;
         Ok(Self { folder, writer, networks })
     }
 
     /// Writes the logs of channels, into which nothing is published from here on, and puts the file in its place.
-    pub(crate) fn finish(mut self, ingest: &Ingest) -> io::Result<()> {
+    pub(crate) fn finish(self, ingest: &Ingest) -> io::Result<()> {
+        let folder = self.folder.clone();
+        self.write_rooms(ingest).inspect_err(|_| remove_part(&folder))
+    }
+
+    fn write_rooms(mut self, ingest: &Ingest) -> io::Result<()> {
         ingest.keep_rooms(&self.networks, &mut self.writer)?;
         let file = self.writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;

@@ -13,9 +13,11 @@
 //! - `profile`: what the threads are at, and the flame graph of that.
 //! - `check`: what is wrong with a file. `visitors`: the same for what visitors bring. `validators`: what the operator's own
 //!   programs say of schedules.
+//! - `spelling`: the known word that a misspelt one may mean.
 //! - `watch`: the terminal's client. `queue`: who waits for one of a few slots. `metrics`, `latencies`, `shutdown`, `data_dir`,
 //!   `kept_file`, `patience`: as named.
 
+mod address;
 mod admin;
 mod app;
 mod check;
@@ -45,6 +47,7 @@ mod reports;
 mod server;
 mod settings;
 mod shutdown;
+mod spelling;
 mod token;
 mod validators;
 mod visitors;
@@ -53,8 +56,8 @@ mod watch;
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
-    Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server,
-    Source, Token, TokenKey, Visitors,
+    Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Logo, Map, MapSource,
+    Server, Site, Source, Token, TokenKey, Visitors,
 };
 pub use demo::{Asking, Demo, DemoOptions, start_demo, start_demo_by};
 pub use server::{Running, Start, start};

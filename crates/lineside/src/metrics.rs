@@ -4,6 +4,7 @@
 //! only labels that an operator chooses, and their number is the configuration's.
 
 mod addresses;
+mod classic;
 mod form;
 mod queues;
 
@@ -114,16 +115,19 @@ impl Metrics {
 pub(crate) fn figures(app: &App, form: Form) -> Bytes {
     let registry = registry(app);
     match form {
-        Form::Text => {
-            let mut text = String::new();
-            text::encode(&mut text, &registry).expect("writing to memory does not fail");
-            text.into()
-        }
+        Form::Text => open_metrics(&registry).into(),
+        Form::Classic => classic::from_open_metrics(&open_metrics(&registry)).into(),
         Form::Messages => {
             let messages = prometheus_protobuf::encode_to_vec(&registry);
             messages.expect("writing to memory does not fail").into()
         }
     }
+}
+
+fn open_metrics(registry: &Registry) -> String {
+    let mut text = String::new();
+    text::encode(&mut text, registry).expect("writing to memory does not fail");
+    text
 }
 
 fn registry(app: &App) -> Registry {
@@ -138,6 +142,7 @@ fn registry(app: &App) -> Registry {
     visitors(&mut registry, app);
     latencies(&mut registry, app);
     feeds(&mut registry, app);
+    service_ends(&mut registry, app);
     inboxes(&mut registry, app);
     settings(&mut registry, app);
     queues::register(&mut registry, &queues::SCHEDULES, app.reports().figures());
@@ -207,7 +212,11 @@ fn admission(registry: &mut Registry, admission: &Admission) {
     for (reason, count) in admission.refused() {
         refused.get_or_create(&ReasonLabel { reason }).inc_by(count);
     }
-    let help = "Connections refused, by the limit that they met";
+    let unsent: Gauge = Gauge::default();
+    unsent.set(i64::try_from(admission.unsent().bytes()).unwrap_or(i64::MAX));
+    let help = "Bytes of replies, each made for one request, that wait to be sent";
+    registry.register("http_unsent_bytes", help, unsent);
+    let help = "Connections and replies refused, by the limit that they met";
     registry.register("http_refused", help, refused);
 }
 
@@ -428,6 +437,20 @@ fn feeds(registry: &mut Registry, app: &App) {
     registry.register("http_served_not_modified", help, not_modified);
     registry.register("http_served_bytes", "Bytes of the bodies that readers were given", out);
     registry.register("ingest_feed_state", "The state that a feed is in", states);
+}
+
+/// When timetables end.
+fn service_ends(registry: &mut Registry, app: &App) {
+    let ends: Family<FeedLabel, Gauge> = Family::default();
+    for feed in app.ingest().feeds() {
+        let Some(end) = feed.service_window().and_then(|window| window.end_of_service()) else {
+            continue;
+        };
+        let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
+        ends.get_or_create(&label).set(end.seconds());
+    }
+    let help = "End of the timetable's last service day, in seconds since 1970";
+    registry.register("ingest_service_end_timestamp_seconds", help, ends);
 }
 
 /// Of feeds whose producers bring news by themselves.

@@ -33,7 +33,7 @@ use crate::ops::{self, Ops};
 use crate::patience::within;
 use crate::reports::{self, Reports, Rooms};
 use crate::settings::{self, Settings};
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, survive_file_size_limit};
 use crate::validators::{self, Validators};
 use crate::visitors;
 
@@ -89,7 +89,7 @@ pub struct Running {
 /// If the data folder or the address is not to be had.
 pub async fn start(start: Start) -> anyhow::Result<Running> {
     let Start { config, clock, seed, demo, base_map } = start;
-    let data_dir = config.server.data_dir.as_deref().map(Claim::take).transpose()?;
+    let data_dir = prepare(&config)?;
     let tls = read_tls(&config)?;
     let (listener, address) = listen(config.server.listen).await?;
     let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
@@ -146,6 +146,15 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let telling = begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, telling, keeps, _data_dir: data_dir })
+}
+
+/// Readies the process, and claims the data folder.
+fn prepare(config: &Config) -> anyhow::Result<Option<Claim>> {
+    survive_file_size_limit().context("cannot handle SIGXFSZ")?;
+    if let Some(key) = &config.api.key {
+        admin::warn_if_short("the key of [api]", key);
+    }
+    config.server.data_dir.as_deref().map(Claim::take).transpose()
 }
 
 /// What is wrong with feeds, of which nothing is known yet. It does not keep the store open.
@@ -231,7 +240,12 @@ fn connection_limits(config: &Config) -> http::ConnectionLimits {
             "{total} connections instead of {wanted}: the system allows {descriptors} descriptors (ulimit -n)"
         );
     }
-    http::ConnectionLimits { total, per_address: config.limits.connections_per_address }
+    http::ConnectionLimits {
+        total,
+        per_address: config.limits.connections_per_address,
+        unsent_bytes: config.limits.unsent_bytes,
+        send_timeout: config.limits.send_timeout,
+    }
 }
 
 /// Starts the threads that own the sockets of sessions.

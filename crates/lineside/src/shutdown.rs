@@ -75,6 +75,15 @@ pub(crate) async fn run_until_asked(running: Running, mut signals: Signals) {
     }
 }
 
+/// Has a write beyond the limit of a file's size fail, as on a full disk. Without a handler of SIGXFSZ it would end the
+/// process.
+///
+/// # Errors
+/// If the system does not let us handle the signal.
+pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
+    signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
+}
+
 /// SIGTERM and SIGINT, which from here on end the process no more by themselves.
 #[derive(Debug)]
 pub(crate) struct Signals {

@@ -1,12 +1,12 @@
-/** What an open board says of how old its times are. */
+/** An open board and an open trip: live times, later departures, and what they say while live times are missing. */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { launch, openPage, startServer, until } from "./support.js";
 
-/** How many trips leave before the one of the line `B`, more than a board asks the ages of. */
+/** How many trips leave before the one of the line `B`, more than a board shows. */
 const TRIPS = 45;
 
 /** @type {Awaited<ReturnType<typeof startServer>>} */
@@ -51,7 +51,7 @@ before(async () => {
     poll = "1s"`;
   [server, browser] = await Promise.all([startServer(folder, config, "/stops/town/s1"), launch()]);
   const page = async () => (await fetch(`${server.base}/stops/town/s1`)).text();
-  await until(async () => (await page()).includes("4 min ago"), "live times");
+  await until(async () => (await page()).includes("2 min late"), "live times");
 });
 after(async () => {
   await browser?.close();
@@ -72,56 +72,76 @@ async function say(delays, age) {
   await rename(`${file}.new`, file);
 }
 
-/** Opens a board that writes down each age that it shows of a trip. @param {string} address @param {string} trip */
-async function open(address, trip) {
-  const opened = await openPage(browser);
-  await opened.page.addInitScript((trip) => {
-    const seen = (window.agesSeen = []);
-    const look = () => {
-      const text = document.querySelector(`[data-trip="${trip}"] .age`)?.textContent;
-      if (text && seen.at(-1) !== text) seen.push(text);
-      requestAnimationFrame(look);
-    };
-    requestAnimationFrame(look);
-  }, trip);
-  await opened.page.goto(`${server.base}${address}`, { waitUntil: "load" });
-  await opened.page.locator('#live[data-status="live"]').waitFor();
-  return { ...opened, seen: () => opened.page.evaluate(() => window.agesSeen) };
+/** Opens a page, hands it over, and sees that it complained of nothing. @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look */
+async function open(address, look) {
+  const { page, context, faults } = await openPage(browser);
+  try {
+    await page.goto(`${server.base}${address}`, { waitUntil: "load" });
+    await page.locator('#live[data-status="live"]').waitFor();
+    await look(page);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
 }
 
 describe("an open board", () => {
-  test("never says that a time has just been told that was told long ago", async () => {
-    await say({ a0: 120, b: 180 }, 240);
-    const { page, context, faults, seen } = await open("/stops/town/s1", "a0");
-    try {
-      // After a whole state it is asked how old the times are.
-      await page.waitForResponse((reply) => reply.url().includes("/departures"));
-      await page.waitForFunction(() => document.querySelector('[data-trip="a0"] .age')?.textContent?.includes("min ago"));
-      assert.deepEqual((await seen()).filter((text) => !/^[3-9] min ago$/.test(text)), []);
+  test("has rows that lead to their trips, also those that scripts make", async () => {
+    await open("/stops/town/s1", async (page) => {
       await say({ a0: 300, b: 180 }, 0);
       await page.locator('[data-trip="a0"] .delay', { hasText: "5 min late" }).waitFor();
-      assert.match(await page.locator('[data-trip="a0"] .age').innerText(), /^(just now|\d+ s ago)$/);
-      assert.deepEqual(faults, []);
-    } finally {
-      await context.close();
-    }
+      const made = await page.locator('[data-trip="a0"] .trip-link').getAttribute("href");
+      const plain = await (await fetch(`${server.base}/stops/town/s1`)).text();
+      assert.ok(plain.includes(`href="${made}"`), String(made));
+      assert.equal((await fetch(`${server.base}${made}`)).status, 200);
+      assert.equal(await page.locator(".board tbody .source", { hasText: "live" }).count(), 0, "rows name no feed");
+    });
   });
 
-  test("of some lines keeps the ages of their times, however many leave before", async () => {
-    await say({ a0: 120, b: 180 }, 240);
-    const isOld = async () => (await (await fetch(`${server.base}/stops/town/s1?lines=B`)).text()).includes("4 min ago");
-    await until(isOld, "the times are old again");
-    const { page, context, faults } = await open("/stops/town/s1?lines=B", "b");
-    try {
-      const age = () => page.locator('[data-trip="b"] .age').innerText();
-      assert.match(await age(), /min ago$/);
-      // What is asked after the channel's state is over.
-      await page.waitForResponse((reply) => reply.url().includes("lines=B"));
-      await say({ a0: 120, b: 180 }, 5);
-      await until(async () => /^\d+ s ago$/.test(await age()), "the same told again", 60_000);
-      assert.deepEqual(faults, []);
-    } finally {
-      await context.close();
-    }
+  test("of a later time keeps to that time, and goes back", async () => {
+    await open("/stops/town/s1", async (page) => {
+      const ids = () => page.locator(".board tbody tr").evaluateAll((rows) => rows.map((row) => row.getAttribute("data-id")));
+      const first = await ids();
+      await Promise.all([page.waitForURL(/after=/), page.locator("[data-later]").click()]);
+      await page.locator('#live[data-status="live"]').waitFor();
+      const later = await ids();
+      assert.ok(later.length > 0 && later.every((id) => !first.includes(id)), "other departures");
+      await say({ a0: 120, b: 240 }, 0);
+      await page.locator('[data-trip="b"] .delay', { hasText: "4 min late" }).waitFor();
+      assert.ok((await ids()).every((id) => !first.includes(id)), "still other departures");
+      await Promise.all([page.waitForURL((url) => !url.searchParams.has("after")), page.locator('a[rel="prev"]').click()]);
+      await page.locator('#live[data-status="live"]').waitFor();
+      assert.equal((await ids())[0], first[0]);
+    });
+  });
+});
+
+describe("an open trip", () => {
+  test("follows its times by itself", async () => {
+    await say({ a0: 120 }, 0);
+    await open("/trips/town/a0", async (page) => {
+      await say({ a0: 420 }, 0);
+      await page.locator(".trip-calls .delay", { hasText: "7 min late" }).first().waitFor();
+    });
+  });
+});
+
+describe("while live times are missing", () => {
+  test("a board says so to riders, keeps the code behind details, and does not call itself live", async () => {
+    await say({ a0: 120, b: 180 }, 0);
+    await open("/stops/town/s1", async (page) => {
+      const banner = page.locator('[data-trouble-of="live"]');
+      assert.equal(await banner.isVisible(), false);
+      await unlink(path.join(folder, "live.json"));
+      await banner.waitFor({ state: "visible" });
+      await page.locator('#live[data-status="stale"]').waitFor();
+      assert.match(await banner.locator("time").innerText(), /^\d\d:\d\d$/);
+      assert.equal(await banner.locator("[data-reason-of]").isVisible(), false);
+      await banner.locator("summary").click();
+      assert.ok(await banner.locator("[data-reason-of]").isVisible());
+      await say({ a0: 120, b: 180 }, 0);
+      await banner.waitFor({ state: "hidden" });
+      await page.locator('#live[data-status="live"]').waitFor();
+    });
   });
 });

@@ -38,8 +38,8 @@ async function visit(address, options, look) {
 describe("is my train late", () => {
   test("it is said in a word, then in detail, without scripts", async () => {
     await visit("/delays/city", { javaScriptEnabled: false }, async (page) => {
-      assert.match(await page.locator(".answer-word").innerText(), /^(Yes|No|Unknown)$/);
-      assert.match(await page.locator(".answer-words").innerText(), /\d+ trips/);
+      assert.match(await page.locator(".answer-word").innerText(), /^\d+ %\s+on time$/);
+      assert.match(await page.locator(".answer-figures").innerText(), /^\d+ late · \d+ cancelled$/);
       const classes = await page.locator(".classes .class-trips").allInnerTexts();
       assert.ok(classes.map((text) => Number.parseInt(text.replace(/\D/g, ""), 10)).reduce((a, b) => a + b) > 10);
       assert.equal(await page.locator("noscript meta[http-equiv=refresh], head meta[http-equiv=refresh]").count(), 1);
@@ -53,6 +53,7 @@ describe("is my train late", () => {
       await page.click(".choice button");
       assert.equal(new URL(page.url()).searchParams.get("route"), route);
       assert.match(await page.locator("h1").innerText(), /Line /);
+      assert.match(await page.locator(".answer-word").innerText(), /^(Yes|No|Unknown)$/);
     });
   });
 
@@ -140,7 +141,7 @@ describe("is my train late", () => {
     const address = `http://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (site.address()).port}`;
     try {
       await visit(`${address}/open`, {}, async (page) => {
-        assert.match(await page.frameLocator("iframe").locator(".answer-word").innerText(), /^(Yes|No|Unknown)$/);
+        assert.match(await page.frameLocator("iframe").locator(".answer-word").innerText(), /^\d+ %\s+on time$/);
       });
       const { page, context } = await openPage(browser);
       await page.goto(`${address}/closed`, { waitUntil: "load" });

@@ -99,7 +99,7 @@ describe("without scripts", () => {
       assert.equal(await page.locator("#format").inputValue(), "gtfs-rt");
     });
     await visit("/?q=no-such-thing-anywhere", plain, async (page) => {
-      assert.match(await page.locator("main").innerText(), /No feed is like that/);
+      assert.match(await page.locator("main").innerText(), /No feeds match/);
     });
   });
 
@@ -182,14 +182,41 @@ describe("a feed's page", () => {
   test("it shows state, source and addresses, and its map", async () => {
     await visit("/feeds/city", {}, async (page) => {
       const text = await page.locator("main").innerText();
-      for (const words of ["stops.txt", "/gtfs/city.zip", "feed/city", "Licence", "http://127.0.0.1"]) assert.ok(text.includes(words), words);
+      for (const words of ["Health", "Contents", "Validity", "Area", "Licence", "Download GTFS", "http://127.0.0.1"]) assert.ok(text.includes(words), words);
       await page.waitForSelector(".mini-map canvas");
+    });
+  });
+
+  test("it fits three screens, and a link to a section opens it", async () => {
+    for (const feed of ["city", "city-trips", "city-vehicles", "city-alerts"]) {
+      await visit(`/feeds/${feed}`, {}, async (page) => {
+        const height = await page.evaluate(() => document.documentElement.scrollHeight);
+        assert.ok(height <= 3 * 800, `${feed} is ${height} px high`);
+      });
+    }
+    await visit("/feeds/city", {}, async (page) => {
+      assert.equal(await page.locator("#availability").isVisible(), false);
+      await page.click('.page-contents a[href="#availability"]');
+      await page.locator("#availability").waitFor({ state: "visible" });
+    });
+  });
+
+  test("a file can be dropped on the form that validates it", async () => {
+    await visit("/validate", {}, async (page) => {
+      await page.locator("[data-drop]").evaluate((zone) => {
+        const data = new DataTransfer();
+        data.items.add(new File(["x"], "gtfs.zip"));
+        zone.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+      });
+      assert.equal(await page.locator("#file").evaluate((input) => input.files[0].name), "gtfs.zip");
+      assert.match(await page.locator("[data-drop] output").innerText(), /gtfs\.zip/);
     });
   });
 
   test("each strip of its past has the room beside its name, on a desk and on a phone", async () => {
     for (const options of [{}, phone]) {
-      await visit("/feeds/city", options, async (page) => {
+      await visit("/feeds/city#availability", options, async (page) => {
+        await page.locator("svg.strip").first().waitFor({ state: "visible" });
         for (const strip of await page.locator("svg.strip").all()) {
           const [own, whole] = await strip.evaluate((strip) => [strip, strip.closest(".strips")].map((element) => element.getBoundingClientRect().width));
           assert.ok(own > whole * 0.7, `a strip is ${own} px wide of ${whole}`);
@@ -298,7 +325,7 @@ describe("what changes", () => {
       await route.fulfill({ json: { ...feed, report: { subject: "dataset", at: null, counts, url: "" } } });
     });
     // As it is without scripts before anything was looked at.
-    await cell.evaluate((it) => (it.innerHTML = '<a class="soft" href="/feeds/city#report-ahead">not looked at yet</a>'));
+    await cell.evaluate((it) => (it.innerHTML = '<a class="soft" href="/feeds/city#report-ahead">not checked yet</a>'));
     await page.clock.fastForward(10_000);
     const link = cell.locator('a[data-verdict="errors"]');
     await link.filter({ hasText: "3 errors, 1 warning" }).waitFor();
@@ -533,7 +560,9 @@ describe("for everyone", () => {
 
   test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
     const stop = encodeURIComponent(station.id);
-    const pages = ["/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", "/feeds/city/versions", boardAddress(), `${boardAddress()}?embed=1&limit=5`, routeAddress, `/map?stop=city:${stop}`, "/map?show=list"];
+    const board = await (await fetch(`${demo.base}${boardAddress()}`)).text();
+    const [trip] = /\/trips\/city\/[^"]+/.exec(board) ?? assert.fail("a trip");
+    const pages = ["/networks/city", "/alerts/city", trip.replaceAll("&amp;", "&"), "/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", "/feeds/city/versions", boardAddress(), `${boardAddress()}?embed=1&limit=5`, routeAddress, `/map?stop=city:${stop}`, "/map?show=list"];
     for (const address of pages) {
       await visit(address, { bypassCSP: true, reducedMotion: "reduce" }, async (page) => {
         if (address.startsWith("/map")) await mapIsDrawn(page);

@@ -16,17 +16,17 @@ test("what stands at a station goes by its form where that is one", () => {
   assert.equal(stationWords(at({ new: 1 }), TYPES), "1 vehicle");
   assert.equal(stationWords({ num_vehicles_available: 4 }, new Map([["", type("bicycle")]])), "4 bikes", "a system without types has bicycles only");
   assert.equal(stationWords({ num_vehicles_available: 4 }, new Map()), "4 vehicles");
-  assert.equal(stationWords({}, TYPES), "It is not known what stands here");
+  assert.equal(stationWords({}, TYPES), "Availability unknown");
 });
 
 test("whether a station is open", () => {
   const words = (record) => serviceWords(record).words;
-  assert.equal(words({ is_renting: true, is_returning: true }), "Rents and takes returns");
-  assert.equal(words({ is_renting: false, is_returning: true }), "Takes returns only");
-  assert.equal(words({ is_renting: true, is_returning: false }), "Rents, takes no returns");
+  assert.equal(words({ is_renting: true, is_returning: true }), "Open: you can rent and return here");
+  assert.equal(words({ is_renting: false, is_returning: true }), "Returns only");
+  assert.equal(words({ is_renting: true, is_returning: false }), "Rentals only, no returns");
   assert.equal(words({ is_renting: false, is_returning: false }), "Closed");
   assert.equal(words({ is_renting: true, is_installed: false }), "Not in place");
-  assert.equal(words({}), "Not said whether it is open");
+  assert.equal(words({}), "Opening unknown");
 });
 
 test("a free vehicle in words", () => {

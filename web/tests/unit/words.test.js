@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
-import { ageWords, bytesWords, clock, delayWords, dueWords, durationWords, numberWords, reportFigures, reportWords, seconds, shareWords } from "../../plain/words.js";
+import { ageWords, bytesWords, clock, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
 
 /** The cases that the server's own words (crates/lineside/src/pages) are tested with too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
@@ -31,6 +31,16 @@ test("what a report comes to is said as the server says it", () => {
     assert.deepEqual(reportWords(report), { words, verdict });
     assert.deepEqual(reportFigures(report), { words: figures, verdict });
   }
+});
+
+test("the end of a timetable is said as the server says it", () => {
+  assert.ok(cases.service.length > 5);
+  for (const [daysLeft, state, words, tone] of cases.service) assert.deepEqual(serviceWords(daysLeft, state), { words, tone });
+  assert.equal(serviceWords(undefined, "ok").words, "");
+});
+
+test("a moment is shown with its day and the name of its zone", () => {
+  assert.equal(moment(0, "UTC"), "1 Jan 1970, 00:00:00 UTC");
 });
 
 test("a badge's label can always be read", () => {

@@ -96,7 +96,12 @@ impl Ledger {
     pub(crate) fn judged(&mut self, status: &FeedStatus) {
         if self.told != Some(status.state) {
             self.told = Some(status.state);
-            self.archive.begin_state(&self.feed, status.state, &status.reason, status.since);
+            // In the history, a timetable that ended long ago is expired from when that was seen.
+            let since = match status.state {
+                FeedState::Expired => self.clock.wall(),
+                _ => status.since,
+            };
+            self.archive.begin_state(&self.feed, status.state, &status.reason, since);
         }
     }
 }

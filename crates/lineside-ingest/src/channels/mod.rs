@@ -2,6 +2,7 @@
 
 mod beside;
 pub(crate) mod kinds;
+mod known;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -181,6 +182,7 @@ impl StateSource for Channels {
         let found = catalog.network_of(&name.first);
         let (network, number) = found.ok_or(ResolveError::UnknownFeed)?;
         let whole = number == 0;
+        known::check(&name, network, number)?;
         let id = match name.kind {
             RoomKind::Feed if whole => WHOLE_NETWORK,
             RoomKind::Feed | RoomKind::Alerts => number as u64,

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     error::Error,
     io,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -26,6 +27,15 @@ use crate::{
     limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
     public_only::{Judge, NoAddress, NotPublic, PublicOnly},
 };
+
+/// Which hosts a request may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Any host: the operator named the address.
+    Anywhere,
+    /// Hosts of the public internet: a stranger named the address.
+    PublicOnly,
+}
 
 /// What requests are sent by, or why there is nothing (for example no trusted certificates on this machine); one for each
 /// time that connecting may take.
@@ -69,15 +79,35 @@ impl HttpClient {
         HttpClient { judge, ..self }
     }
 
-    /// Begins a request for a feed.
+    /// How far requests of this feed may reach at first.
+    pub(super) fn initial_reach(feed: &FeedConfig) -> Reach {
+        if feed.public_only { Reach::PublicOnly } else { Reach::Anywhere }
+    }
+
+    /// How far a redirect of `response` may reach. A host of the public internet must not lead to private addresses:
+    /// whoever runs it would read the operator's network by it.
+    pub(super) fn reach_after(&self, response: &Response, reach: Reach) -> Reach {
+        let is_public = |peer: SocketAddr| (self.judge.is_allowed())(peer.ip());
+        match reach {
+            Reach::Anywhere if !response.remote_addr().is_some_and(is_public) => Reach::Anywhere,
+            _ => Reach::PublicOnly,
+        }
+    }
+
+    /// Begins a GET request that is limited to `reach`.
     ///
     /// # Errors
-    /// If there is no client, or the feed may not ask this address.
-    pub(super) fn get(&self, feed: &FeedConfig, url: &Url) -> Result<RequestBuilder, Failure> {
-        if !feed.public_only {
-            return Ok(self.within(feed.timeout)?.get(url.clone()));
+    /// If there is no client, or the address is out of reach.
+    pub(super) fn get(
+        &self,
+        timeout: Duration,
+        url: &Url,
+        reach: Reach,
+    ) -> Result<RequestBuilder, Failure> {
+        if reach == Reach::Anywhere {
+            return Ok(self.within(timeout)?.get(url.clone()));
         }
-        let client = client(&self.public_only, feed.timeout, |connecting| {
+        let client = client(&self.public_only, timeout, |connecting| {
             PublicOnly::without_redirects(self.judge.clone(), self.builder(connecting))
         })?;
         client.get(url).map_err(not_public)

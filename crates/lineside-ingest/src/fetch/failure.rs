@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, io};
 
-use lineside_formats::ErrorKind;
+use lineside_formats::{ErrorKind, Problems};
 use lineside_sync::UnixMillis;
 
 use crate::limits::FAILURE_CHARS_MAX;
@@ -30,6 +30,8 @@ pub enum FailureCode {
     Truncated,
     /// The body does not follow its format.
     Decode,
+    /// A schedule without a trip came, where one with trips is served.
+    NoRows,
     /// The producer answers that it gives nothing, in the words of its format.
     Refused,
     /// The body, or what it inflates to, exceeds `max_bytes`.
@@ -51,6 +53,7 @@ impl fmt::Display for FailureCode {
             FailureCode::Empty => "empty",
             FailureCode::Truncated => "truncated",
             FailureCode::Decode => "decode",
+            FailureCode::NoRows => "no_rows",
             FailureCode::Refused => "refused",
             FailureCode::TooLarge => "too_large",
             FailureCode::Convert => "convert",
@@ -71,6 +74,7 @@ impl FailureCode {
             }
             FailureCode::Html
             | FailureCode::Decode
+            | FailureCode::NoRows
             | FailureCode::Refused
             | FailureCode::Convert => Some(Phase::Decode),
             FailureCode::File => None,
@@ -187,6 +191,11 @@ impl Failure {
         Failure { detail: told.detail, ..self }
     }
 
+    /// The failure with `detail` in place of the words that it came with.
+    pub(crate) fn without_detail(self, detail: &str) -> Failure {
+        Failure { detail: detail.to_owned(), head: None, ..self }
+    }
+
     pub(crate) fn at(self, at: UnixMillis) -> FetchFailure {
         let Failure { code, detail, phase, status, bytes, head } = self;
         FetchFailure { code, detail, at, phase, status, bytes, head }
@@ -198,6 +207,13 @@ impl Failure {
 
     pub(crate) fn io(what: &str, error: &io::Error) -> Failure {
         Failure::new(FailureCode::File, format!("{what} cannot be read: {error}"))
+    }
+
+    /// Every entity of a message was refused for one of these problems.
+    pub(crate) fn of_entities(problems: &Problems) -> Failure {
+        let first = problems.kept().first().map_or("", |problem| &*problem.detail);
+        let detail = format!("every entity of the message was refused; the first {first}");
+        Failure::new(FailureCode::Decode, detail)
     }
 
     /// A decoder's refusal.

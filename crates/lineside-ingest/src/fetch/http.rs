@@ -1,7 +1,4 @@
-//! HTTP: conditional requests, and an end to size, time and redirects.
-//!
-//! Redirects are followed by hand, because what carries a feed's secrets may go to the origin that the operator named
-//! and to no other.
+//! HTTP: conditional requests with bounds on size and time. `redirect.rs` follows redirects.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -16,7 +13,7 @@ use url::Url;
 use super::{
     Body, Failure, FailureCode, Fetched, Phase, Question, Sources,
     advice::advice,
-    client,
+    client::{self, Reach},
     failure::root_cause,
     inflate::Collector,
     shown::Hidden,
@@ -27,7 +24,7 @@ use super::{
 use crate::{
     budget::Turn,
     config::SharedConfig,
-    limits::{FETCH_TIME_MAX, REDIRECTS_MAX, REPLY_HEAD_TIME_MAX},
+    limits::{FETCH_TIME_MAX, REPLY_HEAD_TIME_MAX},
     normalize::siri_refusal,
     saved::Validators,
     schedule::Advice,
@@ -37,10 +34,10 @@ use crate::{
 /// Fetches one address.
 #[derive(Debug)]
 pub(crate) struct HttpFetcher {
-    url: Url,
-    question: Question,
-    config: SharedConfig,
-    shared: Sources,
+    pub(super) url: Url,
+    pub(super) question: Question,
+    pub(super) config: SharedConfig,
+    pub(super) shared: Sources,
     /// Where its tokens come from.
     tokens: Option<Arc<TokenSource>>,
     /// The tokens that it has shown in its last fetch: a producer may repeat them, also once they are renewed.
@@ -53,6 +50,8 @@ pub(crate) struct HttpFetcher {
     waits: Arc<Waits>,
     /// Where the next body goes instead of into memory.
     spool: Option<Spool>,
+    /// Whether the last reply came from another host than the feed's, by a redirect.
+    pub(super) is_from_other_host: bool,
 }
 
 impl HttpFetcher {
@@ -78,6 +77,7 @@ impl HttpFetcher {
             advice,
             waits,
             spool: None,
+            is_from_other_host: false,
         }
     }
 
@@ -116,9 +116,15 @@ impl HttpFetcher {
         self.last_modified = header(&validators.last_modified);
     }
 
-    /// The first bytes of a reply, without what the feed sends along.
+    /// The first bytes of a reply, without the feed's secrets. Empty for a reply of another host: a redirect must not
+    /// publish what only this machine can read there.
     pub(super) fn shown(&self, bytes: &[u8], key: Option<&Secret>) -> String {
-        self.hidden(key).show(bytes)
+        if self.is_from_other_host { String::new() } else { self.hidden(key).show(bytes) }
+    }
+
+    /// Whether the last reply came from another host than the feed's.
+    pub(super) fn is_from_other_host(&self) -> bool {
+        self.is_from_other_host
     }
 
     fn hidden(&self, key: Option<&Secret>) -> Hidden {
@@ -227,37 +233,18 @@ impl HttpFetcher {
         Ok((token, self.turn_at(&self.url).await))
     }
 
-    async fn turn_at(&self, url: &Url) -> Turn {
+    pub(super) async fn turn_at(&self, url: &Url) -> Turn {
         let turn = self.shared.turn_at(&self.config, url);
         self.waits.during(&*self.shared.clock, turn).await
     }
 
-    /// Sends the request, following redirects.
-    async fn follow(&self, turn: Turn, token: Option<&Token>) -> Result<(Response, Turn), Failure> {
-        let mut turn = turn;
-        let mut url = self.url.clone();
-        for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_to(&url, token).await?;
-            let location = response.headers().get(header::LOCATION);
-            let next = match location.and_then(|location| location.to_str().ok()) {
-                Some(location) if self.is_led_on(response.status()) => url.join(location).ok(),
-                _ => return Ok((response, turn)),
-            };
-            match next {
-                Some(next) if matches!(next.scheme(), "http" | "https") => url = next,
-                _ => return Ok((response, turn)),
-            }
-            // Whoever is led to may be asked by others at this moment, so the turn here ends first.
-            drop((response, turn));
-            turn = self.turn_at(&url).await;
-        }
-        Err(Failure::new(
-            FailureCode::Http(StatusCode::FOUND.as_u16()),
-            format!("more than {REDIRECTS_MAX} redirects"),
-        ))
-    }
-
-    async fn send_to(&self, url: &Url, token: Option<&Token>) -> Result<Response, Failure> {
+    /// Sends the request to one address. `reach` limits which hosts may answer.
+    pub(super) async fn send_to(
+        &self,
+        url: &Url,
+        token: Option<&Token>,
+        reach: Reach,
+    ) -> Result<Response, Failure> {
         let is_own = url.origin() == self.url.origin();
         let mut url = url.clone();
         if is_own && url.username().is_empty() && url.password().is_none() {
@@ -272,7 +259,7 @@ impl HttpFetcher {
         }
         let mut request = match &self.question {
             Question::Post(post) if is_own => self.shared.client.post(&self.config, &url, post)?,
-            _ => self.shared.client.get(&self.config, &url)?,
+            _ => self.shared.client.get(self.config.timeout, &url, reach)?,
         };
         request = request.header(header::ACCEPT_ENCODING, "gzip");
         if is_own {
@@ -288,15 +275,6 @@ impl HttpFetcher {
             request = request.header(header::IF_MODIFIED_SINCE, date);
         }
         self.within("the answer", client::send(request)).await?
-    }
-
-    /// Whether a reply leads to where the answer is. What is sent goes to the host that the operator named, and only
-    /// where the producer says that it is to be sent there again.
-    fn is_led_on(&self, status: StatusCode) -> bool {
-        match self.question {
-            Question::Post(_) => matches!(status.as_u16(), 307 | 308),
-            _ => is_redirect(status),
-        }
     }
 
     fn with_credentials(
@@ -366,10 +344,10 @@ impl HttpFetcher {
         if may_answer && is_whole && is_answer(&body) {
             return Ok(Fetched::Body(self.body(&headers, status, body.into())));
         }
-        let why = why_refused(&body).filter(|_| is_siri);
+        let why = why_refused(&body).filter(|_| is_siri && !self.is_from_other_host);
         let why = why.map(|why| format!(": {}", hidden.show(why.as_bytes()))).unwrap_or_default();
         let detail = format!("the answer was {status}{why}");
-        let head = hidden.show(&body);
+        let head = self.shown(&body, None);
         Err(Failure::new(code, detail).of_reply(Some(status.as_u16()), taken, Some(head)))
     }
 
@@ -479,10 +457,6 @@ fn is_gzip(response: &Response) -> Result<bool, Failure> {
             Err(Failure::new(FailureCode::Decode, detail))
         }
     }
-}
-
-fn is_redirect(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
 pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {

@@ -12,6 +12,7 @@ mod http;
 mod inflate;
 mod path;
 mod probe;
+mod redirect;
 mod replay;
 mod shown;
 mod spool;
@@ -24,6 +25,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_sync::{Clock, UnixMillis};
+use tokio::sync::Semaphore;
 use url::Url;
 
 pub(crate) use failure::Failure;
@@ -101,12 +103,15 @@ pub(crate) struct Sources {
     clock: Arc<dyn Clock>,
     budgets: Arc<Budgets>,
     tokens: Arc<Tokens>,
+    /// One source test at a time: a national schedule takes hundreds of megabytes while it is decoded.
+    pub(crate) test_slot: Arc<Semaphore>,
 }
 
 impl Sources {
     /// Fetchers that ask as `client_name`, within these budgets.
     pub(crate) fn new(client_name: &str, clock: Arc<dyn Clock>, budgets: Arc<Budgets>) -> Sources {
-        Sources { client: HttpClient::new(client_name), clock, budgets, tokens: Arc::default() }
+        let (client, test_slot) = (HttpClient::new(client_name), Arc::new(Semaphore::new(1)));
+        Sources { client, clock, budgets, tokens: Arc::default(), test_slot }
     }
 
     /// How much producers are asked.
@@ -232,6 +237,11 @@ impl Fetcher {
             Fetcher::Http(fetcher) => fetcher.shown(bytes, key),
             _ => shown::Hidden::default().show(bytes),
         }
+    }
+
+    /// Whether the last reply came from another host than the feed's, by a redirect.
+    pub(crate) fn is_from_other_host(&self) -> bool {
+        matches!(self, Fetcher::Http(fetcher) if fetcher.is_from_other_host())
     }
 
     /// What the source said, in its last reply, about the next request.

@@ -1,7 +1,10 @@
 //! The first bytes of a reply as text that is safe to show, without what the feed shows its producer.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use percent_encoding::percent_decode_str;
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use url::form_urlencoded::byte_serialize;
 
 use crate::{
@@ -44,8 +47,7 @@ impl Hidden {
             let keys = url.query_pairs().filter(|(name, _)| Location::is_secret_parameter(name));
             plain.extend(keys.map(|(_, value)| value.into_owned()));
         }
-        let encoded: Vec<String> =
-            plain.iter().map(|text| byte_serialize(text.as_bytes()).collect()).collect();
+        let encoded: Vec<String> = plain.iter().flat_map(|text| encodings(text)).collect();
         let mut hidden = plain;
         hidden.extend(encoded);
         hidden.retain(|text| text.len() >= SECRET_CHARS_MIN);
@@ -120,6 +122,64 @@ impl Hidden {
         };
         // The longest is the first.
         self.0.iter().find(begins).map_or(0, |secret| secret.len().min(bytes.len()))
+    }
+}
+
+/// The forms in which an error page, a JSON document or a log repeats a secret.
+fn encodings(secret: &str) -> Vec<String> {
+    let bytes = secret.as_bytes();
+    let escape = |escape_char: fn(char) -> Option<String>| -> String {
+        secret.chars().map(|c| escape_char(c).unwrap_or_else(|| c.into())).collect()
+    };
+    let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    vec![
+        byte_serialize(bytes).collect(),
+        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
+        byte_serialize(bytes).collect::<String>().replace('+', "%20"),
+        escape(escape_for_json),
+        escape(escape_for_php_json),
+        escape(escape_for_dotnet_json),
+        escape(escape_for_html),
+        escape(escape_for_html_codes),
+        STANDARD_NO_PAD.encode(bytes),
+        URL_SAFE_NO_PAD.encode(bytes),
+        hexadecimal,
+    ]
+}
+
+fn escape_for_json(c: char) -> Option<String> {
+    matches!(c, '"' | '\\').then(|| format!("\\{c}"))
+}
+
+/// PHP escapes slashes, too.
+fn escape_for_php_json(c: char) -> Option<String> {
+    matches!(c, '"' | '\\' | '/').then(|| format!("\\{c}"))
+}
+
+/// .NET escapes what HTML could take for markup.
+fn escape_for_dotnet_json(c: char) -> Option<String> {
+    let is_markup = matches!(c, '"' | '&' | '\'' | '+' | '<' | '>' | '`');
+    is_markup.then(|| format!("\\u{:04x}", u32::from(c))).or_else(|| escape_for_json(c))
+}
+
+fn escape_for_html(c: char) -> Option<String> {
+    let entity = match c {
+        '&' => "&amp;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        '"' => "&quot;",
+        '\'' => "&#39;",
+        _ => return None,
+    };
+    Some(entity.to_owned())
+}
+
+/// Python's `html.escape` and Go's `html/template` write quotes as character codes.
+fn escape_for_html_codes(c: char) -> Option<String> {
+    match c {
+        '\'' => Some("&#x27;".to_owned()),
+        '"' => Some("&#34;".to_owned()),
+        _ => escape_for_html(c),
     }
 }
 
@@ -226,6 +286,30 @@ mod tests {
         assert_eq!(hidden.show_rest(b"der"), "der", "of any word");
         assert_eq!(hidden.show_rest(b"inheader"), "***");
         assert_eq!(hidden.show_rest(b""), "");
+    }
+
+    #[test]
+    fn an_escaped_or_encoded_secret_is_not_shown() {
+        let mut feed = feed();
+        feed.query = ["Se\"cr<et&'+/ x", "a/b+c=d"]
+            .map(|value| ("key".to_owned(), Secret::new(value)))
+            .to_vec();
+        let hidden = Hidden::of(&feed, &[]);
+        for text in [
+            r#"Se\"cr<et&'+/ x"#,
+            r#"Se\"cr<et&'+\/ x"#,
+            r"Se\u0022cr\u003cet\u0026\u0027\u002B/ x",
+            "Se&quot;cr&lt;et&amp;&#39;+/ x",
+            "Se&#34;cr&lt;et&amp;&#x27;+/ x",
+            "Se%22cr%3Cet%26%27%2B%2F%20x",
+            r"a\/b+c=d",
+            r"a/b\u002Bc=d",
+            "YS9iK2M9ZA",
+            "612f622b633d64",
+        ] {
+            let shown = hidden.show(format!("wrong key: {text}!").as_bytes());
+            assert_eq!(shown, "wrong key: ***!", "{text}");
+        }
     }
 
     proptest! {

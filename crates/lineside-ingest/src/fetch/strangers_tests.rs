@@ -1,4 +1,4 @@
-//! A feed whose address a stranger named: what it may reach, and as whom it asks.
+//! Which hosts a feed may reach: one that a stranger named, and one whose producer redirects.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use lineside_sync::{Clock, RealClock};
+use lineside_sync::{Clock, RealClock, UnixMillis};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -49,13 +49,22 @@ async fn server(address: Ipv4Addr, status: &str, headers: &str) -> (u16, Arc<Ato
     (port, asked)
 }
 
+/// Fetches an address that a stranger named.
 async fn fetch(url: &str) -> Result<Fetched, Failure> {
+    fetch_as(true, url).await
+}
+
+/// Fetches an address that the operator named.
+async fn fetch_for_operator(url: &str) -> Result<Fetched, Failure> {
+    fetch_as(false, url).await
+}
+
+async fn fetch_as(public_only: bool, url: &str) -> Result<Fetched, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let mut sources = Sources::new("", Arc::clone(&clock), Arc::default());
     sources.client = sources.client.judged_by(Judge::of(is_public));
     let url = Location::parse(url).unwrap();
-    let config =
-        FeedConfig { public_only: true, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
+    let config = FeedConfig { public_only, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
     let now = clock.monotonic();
     let turn = sources.place_of(&config).book(now, now).turn(clock).await;
     Fetcher::new(&Arc::new(config), &sources).fetch(turn, Question::Plain).await
@@ -98,4 +107,39 @@ async fn redirects_end_for_strangers_too() {
     let failure = fetch(&format!("http://{PUBLIC}:{port}/")).await.unwrap_err();
     assert!(failure.detail.contains("redirects"), "{}", failure.detail);
     assert_eq!(asked.load(Ordering::SeqCst), REDIRECTS_MAX + 1);
+}
+
+#[tokio::test]
+async fn a_public_producer_leads_to_public_hosts_only() {
+    let (port, requests) = server(PRIVATE, "200 OK", "").await;
+    let location = format!("location: http://{PRIVATE}:{port}/\r\n");
+    let (public, _) = server(PUBLIC, "302 Found", &location).await;
+    let url = format!("http://{PUBLIC}:{public}/");
+    assert_refused(fetch_for_operator(&url).await);
+    // Nor by a second public host.
+    let (second, _) = server(PUBLIC, "302 Found", &format!("location: {url}\r\n")).await;
+    assert_refused(fetch_for_operator(&format!("http://{PUBLIC}:{second}/")).await);
+    assert_eq!(requests.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_private_producer_may_lead_to_a_private_host() {
+    let (port, requests) = server(PRIVATE, "200 OK", "").await;
+    let location = format!("location: http://{PRIVATE}:{port}/\r\n");
+    let (first, _) = server(PRIVATE, "302 Found", &location).await;
+    let fetched = fetch_for_operator(&format!("http://{PRIVATE}:{first}/")).await.unwrap();
+    assert!(matches!(fetched, Fetched::Body(body) if body.bytes == "{}"));
+    assert_eq!(requests.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn bytes_of_another_host_are_not_shown() {
+    let (port, _) = server(PUBLIC, "404 Not Found", "").await;
+    let own = fetch_for_operator(&format!("http://{PUBLIC}:{port}/")).await.unwrap_err();
+    assert_eq!(own.at(UnixMillis(0)).head.as_deref(), Some("{}"));
+    let location = format!("location: http://{PUBLIC}:{port}/\r\n");
+    let (first, _) = server(PUBLIC, "302 Found", &location).await;
+    let other = fetch_for_operator(&format!("http://{PUBLIC}:{first}/")).await.unwrap_err();
+    let other = other.at(UnixMillis(0));
+    assert_eq!((other.code, other.head), (FailureCode::Http(404), None));
 }

@@ -69,6 +69,9 @@ pub(crate) struct Feed {
     /// What is known of its last good bytes, which are a frame of their own.
     #[prost(message, optional, tag = "12")]
     pub(crate) snapshot: Option<Snapshot>,
+    /// Of a paused feed, its state before.
+    #[prost(string, optional, tag = "13")]
+    pub(crate) state_before_pause: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::NetworkWriter;
 use crate::{
     dataset::Dataset,
+    fetch::Failure,
     limits::{BOARD_LOOK, INPUT_RETRY, INPUTS_MAX},
     normalize::SystemFile,
     record::FeedRecord,
@@ -67,7 +68,7 @@ impl NetworkQueue {
 /// What a feed's task brings.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// A real-time message. The status comes back judged, with the records counted.
+    /// A real-time message. The status comes back judged, with the records counted, unless every entity was refused.
     Message {
         number: usize,
         message: Box<Shallow>,
@@ -77,7 +78,7 @@ pub(crate) enum Input {
         now: UnixMillis,
         /// The present on the clock of the feed's data.
         data_now: UnixMillis,
-        reply: oneshot::Sender<FeedStatus>,
+        reply: oneshot::Sender<Result<FeedStatus, Failure>>,
     },
     /// A new schedule.
     Dataset {
@@ -155,9 +156,14 @@ fn take(writer: &mut NetworkWriter, input: Input) {
                 status.judge(now, data_now, &rules);
                 Some(FeedRecord::of(&status))
             });
-            status.problems = Arc::new(applied.problems);
+            let told = if applied.is_refused {
+                Err(Failure::of_entities(&applied.problems))
+            } else {
+                status.problems = Arc::new(applied.problems);
+                Ok(status)
+            };
             // The feed's task may be gone already.
-            let _ = reply.send(status);
+            let _ = reply.send(told);
         }
         Input::Dataset { number, dataset, record, now, reply } => {
             writer.apply_dataset_of(Some((number, record)), dataset, now);
@@ -212,7 +218,8 @@ mod tests {
 
     fn word(n: u64) -> FeedRecord {
         let reason = format!("poll {n}");
-        FeedRecord { state: FeedState::Ok, reason, since: UnixMillis(0) }
+        let since = UnixMillis(0);
+        FeedRecord { state: FeedState::Ok, reason, since, state_before_pause: None }
     }
 
     #[tokio::test]

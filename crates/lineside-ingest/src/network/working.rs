@@ -77,6 +77,8 @@ pub(crate) struct Poll<'a> {
     pub(crate) problems: &'a mut Problems,
     /// How many entities were decoded.
     pub(crate) decoded: usize,
+    /// Whether every entity of the message was refused, so that the records before stay.
+    pub(crate) is_refused: bool,
 }
 
 impl Working {
@@ -129,6 +131,13 @@ impl Working {
         }
         for raw in vehicles {
             self.take_entity(VEHICLES, raw, differential, poll);
+        }
+        // What cannot be read at all takes nothing away.
+        let is_fault = |(file, _, _): (&str, _, _)| file == "entity";
+        let is_nothing_new = others.is_empty() && self.n_records() > 0 && !self.has_seen_any();
+        poll.is_refused = !differential && is_nothing_new && poll.problems.counts().any(is_fault);
+        if poll.is_refused {
+            return;
         }
         self.take_others(others, differential);
         if !differential {
@@ -201,6 +210,10 @@ impl Working {
             std::mem::replace(&mut last, start) != start
         });
         once.chain(self.others.values().map(|(_, raw)| raw))
+    }
+
+    fn has_seen_any(&self) -> bool {
+        self.items.iter().flatten().any(|item| item.seen == self.poll)
     }
 
     pub(crate) fn n_records(&self) -> usize {

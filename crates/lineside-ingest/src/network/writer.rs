@@ -55,6 +55,8 @@ pub struct Applied {
     pub records: usize,
     /// Entities that had to be decoded.
     pub decoded: usize,
+    /// Whether every entity was refused: then the state is the one before.
+    pub is_refused: bool,
 }
 
 impl NetworkWriter {
@@ -116,6 +118,10 @@ impl NetworkWriter {
         let mut applied = Applied { problems, ..Applied::default() };
         let before = self.network.state();
         self.take_message(number, message, before.dataset.as_deref(), &mut applied);
+        if applied.is_refused {
+            applied.records = before.feeds[number].n_records();
+            return applied;
+        }
         self.rejoin_vehicles(before.dataset.as_deref(), &mut applied.changes);
         let changed = self.workings[number].is_dirty();
         let mut feeds = self.slices(&before);
@@ -298,9 +304,11 @@ impl NetworkWriter {
             changes: &mut applied.changes,
             problems: &mut applied.problems,
             decoded: 0,
+            is_refused: false,
         };
         self.workings[number].apply(message, &mut poll);
         applied.decoded += poll.decoded;
+        applied.is_refused = poll.is_refused;
     }
 
     /// Joins the vehicles anew whose trip update changed.

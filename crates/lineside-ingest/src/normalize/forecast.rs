@@ -106,6 +106,36 @@ impl<'a> Run<'a> {
         carried.map_or(Forecast::Unknown, |delay| predicted(scheduled.saturating_add(delay)))
     }
 
+    /// What `update` says about each call in order, with the stop time update of the call itself: [`forecast`](Self::forecast)
+    /// for all calls in one pass.
+    pub(crate) fn forecasts<'u>(
+        self,
+        update: &'u TripUpdate,
+    ) -> impl Iterator<Item = (Forecast, Option<&'u StopTimeUpdate>)> + use<'a, 'u> {
+        let mut aligned = self.aligned(update).peekable();
+        let mut carried =
+            update.delay.map(i64::from).filter(|_| update.stop_time_update.is_empty());
+        self.calls().map(move |(index, call)| {
+            let own = aligned.next_if(|(at, _)| *at == index).map(|(_, own)| own);
+            let relationship = own.map(StopTimeUpdate::schedule_relationship);
+            let scheduled = self.departure(&call);
+            match (own, relationship) {
+                (_, Some(ScheduleRelationship::Skipped)) if scheduled.is_some() => {
+                    return (Forecast::Skipped, own);
+                }
+                (_, Some(ScheduleRelationship::Skipped)) => return (Forecast::Unknown, own),
+                (_, Some(ScheduleRelationship::NoData)) => carried = None,
+                (Some(own), _) => carried = self.delay_at(index, own).or(carried),
+                (None, _) => {}
+            }
+            let forecast = carried.zip(scheduled).map(|(delay, scheduled)| {
+                let departure = scheduled.saturating_add(delay);
+                Forecast::Predicted { departure, delay: clamp(departure.saturating_sub(scheduled)) }
+            });
+            (forecast.unwrap_or(Forecast::Unknown), own)
+        })
+    }
+
     /// The stop time updates with the numbers of their calls, in order; those that fit no call are passed over.
     pub(crate) fn aligned<'u>(
         &self,
@@ -173,7 +203,7 @@ pub(crate) fn parse_date(text: &str) -> Option<Date> {
 }
 
 /// `HH:MM:SS`, hours beyond 24 allowed, as seconds.
-fn parse_time(text: &str) -> Option<i32> {
+pub(crate) fn parse_time(text: &str) -> Option<i32> {
     let mut parts = text.split(':').map(|part| part.parse::<i32>().ok().filter(|part| *part >= 0));
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
     (parts.next().is_none() && hours < 1000).then(|| hours * 3600 + minutes * 60 + seconds)

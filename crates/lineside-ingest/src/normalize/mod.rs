@@ -19,11 +19,12 @@ use lineside_formats::{
     },
 };
 
-pub(crate) use forecast::{Forecast, Run, clamp, event_time, parse_date};
+pub(crate) use forecast::{Forecast, Run, clamp, event_time, parse_date, parse_time};
 pub(crate) use gbfs::{Piece, ReadFile, SystemFile, SystemKind, read_file};
 pub(crate) use gtfs_rt::{Draft, drafts_of, says_newer, seconds};
 pub(crate) use identity::{TripKey, gtfs_date};
 pub(crate) use join::{join_alert, join_trip_update, join_vehicle};
+pub(crate) use service_date::nearest_service_date;
 pub(crate) use siri::{
     Cancelled, Mark, Marks, Normalized, Rules as SiriRules, SiriEntity, TripPart, TripRef,
     header as siri_header, normalize as normalize_siri, refusal as siri_refusal,

@@ -10,7 +10,7 @@ use super::given;
 
 /// The date on which the trip runs nearest to `at` (Unix seconds): the one whose span holds it, else whose span is
 /// closest. Yesterday's trip still runs after midnight, tomorrow's may be announced before it.
-pub(super) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Date {
+pub(crate) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Date {
     let today = timetable.local_date(at);
     let service = timetable.trip(trip).service;
     let (start, end) = span(timetable, trip);

@@ -112,6 +112,12 @@ impl Poller {
             // Of a conversion its own words are told, and not how what it was given began.
             let is_of_reply = failure.code != FailureCode::Convert;
             let head = is_of_reply.then(|| self.fetcher.shown(&bytes, None));
+            // A decoder's reason may quote the bytes.
+            let failure = match self.fetcher.is_from_other_host() {
+                true => failure
+                    .without_detail("the reply of the host that it redirects to cannot be used"),
+                false => failure,
+            };
             failure.of_reply(status, bytes.len() as u64, head)
         }))
     }

@@ -8,7 +8,7 @@ use super::{Failure, broken};
 use crate::stages::Stage;
 
 /// Takes a message apart: protobuf, or its JSON twin.
-pub(super) async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, Problems), Failure> {
+pub(crate) async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, Problems), Failure> {
     let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
     let usual = gtfs_rt::Limits::default();
     let limits = gtfs_rt::Limits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };

@@ -19,6 +19,7 @@ impl Poller {
         if self.status.format.is_some_and(Format::is_real_time) {
             self.rules.expectation = self.health.expectation(self.under_way().await, now);
         }
+        self.rules.ended = self.feed.service_window().and_then(|it| it.ended(data_now));
         self.rules.ttl = self.gbfs_interval().unwrap_or_default();
         if self.system.is_some() {
             self.status.of_parts = self.feed.trouble_of_parts();
@@ -66,6 +67,10 @@ impl Poller {
     pub(super) fn data_now(&self) -> UnixMillis {
         match self.fetcher.replay_clock() {
             Some(replay) => replay.at(self.clock.monotonic()),
+            // The days of a timetable go by the recording that is replayed beside it.
+            None if self.status.format.is_some_and(Format::is_schedule) => {
+                self.feed.network().now()
+            }
             None => self.clock.wall(),
         }
     }

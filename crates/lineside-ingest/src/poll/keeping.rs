@@ -113,8 +113,7 @@ impl Poller {
         self.status.last_error = before.last_error;
         self.status.failures_in_a_row = before.failures_in_a_row;
         self.status.failing_since = before.failing_since;
-        let now = self.clock.wall();
-        self.status.judge(now, now, &self.rules);
+        self.status.judge(self.clock.wall(), self.data_now(), &self.rules);
         self.feed.set_status(self.status.clone());
         if let Err(failure) = taken {
             tracing::warn!(

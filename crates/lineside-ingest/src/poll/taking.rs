@@ -20,9 +20,15 @@ use crate::{
     network::Input,
     normalize::seconds,
     record::FeedRecord,
+    service_window::ServiceWindow,
     snapshot::{Snapshot, default_file_name, media_type},
     stages::Stage,
 };
+
+/// Why a schedule without trips is refused.
+const NO_ROWS: &str = "the new version has no trips: its tables have no rows";
+/// The last second of the year 9999: no calendar here has later times.
+const TIMESTAMP_MAX: u64 = 253_402_300_799;
 
 impl Poller {
     /// Takes an answer without a body. Of real time that is no failure: some producers say so that no vehicle is out. Whether
@@ -78,6 +84,7 @@ impl Poller {
                 self.status.entities = 0;
                 // It was something else before, which gave itself a time and may have had faults.
                 self.status.data_time = None;
+                self.status.has_impossible_time = false;
                 self.status.problems = Arc::default();
             }
         }
@@ -150,29 +157,23 @@ impl Poller {
         })
         .await;
         network.finish(Stage::Decode, began);
-        let dataset = match load {
-            Ok(Ok(dataset)) => Arc::new(dataset),
-            Ok(Err(error)) => {
-                let refused = Refused { bytes: came, at: now, reason: error.to_string() };
-                self.feed.set_refused(Some(refused));
-                return Err(Failure::refused(&error));
-            }
-            Err(_) => return Err(broken()),
-        };
-        drop(came);
-        self.feed.set_refused(None);
+        let dataset = self.accept_schedule(load.map_err(|_| broken())?, came, now)?;
         drop(permit);
         self.make_way(format, now).await?;
         self.succeed();
         self.status.format = Some(format);
         self.status.data_time = None;
+        self.status.has_impossible_time = false;
         self.status.entities = dataset.timetable.trips().len() as u64;
         self.status.problems = Arc::clone(&dataset.problems);
         let said = self.conversions.take_said();
         if !said.is_empty() {
             Arc::make_mut(&mut self.status.problems).merge(said);
         }
-        self.status.judge(now, now, &self.rules);
+        let (window, data_now) =
+            (ServiceWindow::from_timetable(&dataset.timetable), self.data_now());
+        self.rules.ended = window.and_then(|it| it.ended(data_now));
+        self.status.judge(now, data_now, &self.rules);
         let record = FeedRecord::of(&self.status);
         let (reply, done) = oneshot::channel();
         let input = Input::Dataset { number: self.number, dataset, record, now, reply };
@@ -180,6 +181,34 @@ impl Poller {
             return Err(broken());
         }
         Ok(())
+    }
+
+    /// The schedule that was loaded from these bytes. If it is refused, the bytes are left to whoever reports on them.
+    fn accept_schedule(
+        &self,
+        loaded: Result<Dataset, lineside_formats::Error>,
+        bytes: Bytes,
+        now: UnixMillis,
+    ) -> Result<Arc<Dataset>, Failure> {
+        let (failure, reason) = match loaded {
+            Ok(dataset) if self.is_emptied(&dataset) => {
+                (Failure::new(FailureCode::NoRows, NO_ROWS), NO_ROWS.to_owned())
+            }
+            Ok(dataset) => {
+                self.feed.set_refused(None);
+                return Ok(Arc::new(dataset));
+            }
+            Err(error) => (Failure::refused(&error), error.to_string()),
+        };
+        self.feed.set_refused(Some(Refused { bytes, at: now, reason }));
+        Err(failure)
+    }
+
+    /// Whether this version of the schedule has no trip and the one that is served has some. Producers that export an
+    /// empty database publish such files; no board is to go blank because of that.
+    fn is_emptied(&self, dataset: &Dataset) -> bool {
+        let served = self.feed.network().timetable().filter(|_| !self.anew);
+        dataset.timetable.trips().len() == 0 && served.is_some_and(|it| it.trips().len() > 0)
     }
 
     pub(super) async fn take_message(
@@ -207,9 +236,13 @@ impl Poller {
         problems.merge(self.conversions.take_said());
         // From here on the message is good; its judge sees the status that it brings about.
         self.make_way(format, now).await?;
+        let before = (self.status.clone(), self.expired);
         self.succeed();
         self.status.format = Some(format);
-        self.status.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
+        let timestamp = message.header.timestamp.filter(|seconds| *seconds > 0);
+        let possible = timestamp.filter(|seconds| *seconds <= TIMESTAMP_MAX);
+        self.status.has_impossible_time = timestamp != possible;
+        self.status.data_time = seconds(possible).map(UnixMillis::from_seconds);
         let under_way = self.under_way().await;
         self.health.heard(&message, under_way, now);
         self.rules.expectation = self.health.expectation(under_way, now);
@@ -230,7 +263,13 @@ impl Poller {
         if self.send(input).await.is_err() {
             return Err(broken());
         }
-        self.status = judged.await.map_err(|_| broken())?;
+        match judged.await.map_err(|_| broken())? {
+            Ok(status) => self.status = status,
+            Err(failure) => {
+                (self.status, self.expired) = before;
+                return Err(failure);
+            }
+        }
         Ok(())
     }
 }

@@ -144,6 +144,13 @@ impl Default for Judge {
     }
 }
 
+impl Judge {
+    /// Whether an address may be reached.
+    pub(crate) fn is_allowed(&self) -> fn(IpAddr) -> bool {
+        self.is_allowed
+    }
+}
+
 #[cfg(test)]
 impl Judge {
     /// One with other addresses than those of the internet.

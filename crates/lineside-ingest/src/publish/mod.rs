@@ -340,5 +340,6 @@ pub(crate) fn feed_record(feed: &FeedId, record: FeedRecord) -> Record {
 /// The state of a feed that was not polled yet.
 pub(crate) fn empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
     let reason = "has not been polled yet".to_owned();
-    feed_record(feed, FeedRecord { state: FeedState::Unknown, reason, since: now })
+    let state = FeedState::Unknown;
+    feed_record(feed, FeedRecord { state, reason, since: now, state_before_pause: None })
 }

@@ -101,12 +101,19 @@ pub struct FeedRecord {
     pub reason: String,
     /// Since when.
     pub since: UnixMillis,
+    /// The state before an admin paused the feed; `None` unless it is paused.
+    pub state_before_pause: Option<FeedState>,
 }
 
 impl FeedRecord {
     /// What a status says to subscribers.
     pub(crate) fn of(status: &FeedStatus) -> FeedRecord {
-        FeedRecord { state: status.state, reason: status.reason.clone(), since: status.since }
+        FeedRecord {
+            state: status.state,
+            reason: status.reason.clone(),
+            since: status.since,
+            state_before_pause: status.state_before_pause,
+        }
     }
 }
 
@@ -304,10 +311,14 @@ pub(crate) fn rfc3339(at: UnixMillis) -> String {
 impl Serialize for FeedRecord {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let mut record = serializer.serialize_struct("FeedRecord", 3)?;
+        let mut record = serializer.serialize_struct("FeedRecord", 4)?;
         record.serialize_field("state", self.state.as_str())?;
         record.serialize_field("reason", &self.reason)?;
         record.serialize_field("since", &rfc3339(self.since))?;
+        match self.state_before_pause {
+            Some(state) => record.serialize_field("state_before_pause", state.as_str())?,
+            None => record.skip_field("state_before_pause")?,
+        }
         record.end()
     }
 }

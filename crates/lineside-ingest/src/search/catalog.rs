@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use lineside_formats::gtfs::RouteIdx;
+
 use super::{
     fold::{fold, has_words, query_words},
-    stops::{StopQuery, stops},
+    routes::RouteQuery,
+    stops::{StopQuery, correct_words, stops_by_words},
 };
-use crate::{feed::Feed, limits::SEARCH_LIMIT_MAX, network::Network};
+use crate::{dataset::Dataset, feed::Feed, limits::SEARCH_LIMIT_MAX, network::Network};
 
 /// What of a feed was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,25 +41,53 @@ pub struct CatalogHit {
     pub kind: CatalogHitKind,
 }
 
-/// Finds feeds, then routes, then stops, at most `limit` of each.
+/// What a search of the catalog found.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogResults {
+    /// Feeds, then routes, then stops, at most [`SEARCH_LIMIT_MAX`] of each; the best matching ones of each first.
+    pub hits: Vec<CatalogHit>,
+    /// The corrected query, where the query as written finds nothing.
+    pub corrected: Option<String>,
+}
+
+/// Finds feeds, then routes, then stops, at most `limit` of each. A query that finds nothing is tried again with its
+/// misspelled words corrected.
 pub(crate) fn catalog(
     feeds: &[Arc<Feed>],
     networks: &[Arc<Network>],
     query: &str,
     limit: usize,
-) -> Vec<CatalogHit> {
+) -> CatalogResults {
     let limit = limit.min(SEARCH_LIMIT_MAX);
     let words = query_words(query);
     if words.is_empty() {
-        return Vec::new();
+        return CatalogResults::default();
     }
+    let hits = find(feeds, networks, query, limit);
+    if !hits.is_empty() {
+        return CatalogResults { hits, corrected: None };
+    }
+    let Some(words) = correct_words(networks, &words) else { return CatalogResults::default() };
+    let corrected = words.join(" ");
+    let hits = find(feeds, networks, &corrected, limit);
+    let is_found = !hits.is_empty();
+    CatalogResults { hits, corrected: is_found.then_some(corrected) }
+}
+
+fn find(
+    feeds: &[Arc<Feed>],
+    networks: &[Arc<Network>],
+    query: &str,
+    limit: usize,
+) -> Vec<CatalogHit> {
+    let words = query_words(query);
     let found = feeds.iter().filter(|feed| has_words(&fold(&describe(feed)), &words)).take(limit);
     let mut hits: Vec<CatalogHit> = found
         .map(|feed| CatalogHit { feed: Arc::clone(feed), kind: CatalogHitKind::Feed })
         .collect();
-    hits.extend(networks.iter().flat_map(|network| routes(network, &words)).take(limit));
+    hits.extend(routes(networks, &RouteQuery::new(words), limit));
     let query = StopQuery { text: Some(query.to_owned()), limit, ..StopQuery::default() };
-    hits.extend(stops(networks, &query).into_iter().filter_map(|hit| {
+    hits.extend(stops_by_words(networks, &query).into_iter().filter_map(|hit| {
         let stop = hit.dataset.timetable.stop(hit.stop);
         let kind = CatalogHitKind::Stop { id: stop.id.to_owned(), name: stop.name.to_owned() };
         Some(CatalogHit { feed: hit.network.schedule_feed()?, kind })
@@ -77,17 +108,47 @@ fn describe(feed: &Feed) -> String {
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn routes(network: &Arc<Network>, words: &[String]) -> Vec<CatalogHit> {
-    let (Some(dataset), Some(feed)) = (network.dataset(), network.schedule_feed()) else {
-        return Vec::new();
-    };
-    let timetable = &dataset.timetable;
-    let folded = dataset.search.routes().iter();
-    let found = timetable.routes().zip(folded).filter(|(_, name)| has_words(name, words));
-    let hits = found.take(SEARCH_LIMIT_MAX).map(|(route, _)| {
-        let names = [route.short_name, route.long_name].into_iter().filter(|name| !name.is_empty());
-        let (id, name) = (route.id.to_owned(), names.collect::<Vec<_>>().join(" "));
-        CatalogHit { feed: Arc::clone(&feed), kind: CatalogHitKind::Route { id, name } }
-    });
-    hits.collect()
+fn routes(networks: &[Arc<Network>], query: &RouteQuery, limit: usize) -> Vec<CatalogHit> {
+    let mut found = Vec::new();
+    for network in networks {
+        let (Some(dataset), Some(feed)) = (network.dataset(), network.schedule_feed()) else {
+            continue;
+        };
+        for (rank, idx) in rank_routes(&dataset, query) {
+            let route = dataset.timetable.route(idx);
+            let names = [route.short_name, route.long_name].into_iter();
+            let name = names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" ");
+            let kind = CatalogHitKind::Route { id: route.id.to_owned(), name };
+            found.push((rank, CatalogHit { feed: Arc::clone(&feed), kind }));
+        }
+    }
+    found.sort_by_key(|&(rank, _)| rank);
+    found.into_iter().take(limit).map(|(_, hit)| hit).collect()
+}
+
+/// The routes of a dataset that fit, with how well they do: the least is best.
+fn rank_routes(
+    dataset: &Dataset,
+    query: &RouteQuery,
+) -> impl Iterator<Item = ((u8, usize), RouteIdx)> {
+    let routes = dataset.timetable.routes().zip(dataset.search.routes());
+    routes.filter_map(|(route, folded)| {
+        let rank = query.rank(folded, &fold(route.short_name), route.kind)?;
+        Some(((rank, route.short_name.len()), route.idx))
+    })
+}
+
+impl Dataset {
+    /// The routes of the timetable that a text names, the best matching ones first: by names, and as in "line 1", "tram 1"
+    /// and "T1".
+    pub fn find_routes(&self, text: &str) -> Vec<RouteIdx> {
+        let words = query_words(text);
+        if words.is_empty() {
+            return Vec::new();
+        }
+        let query = RouteQuery::new(words);
+        let mut found: Vec<_> = rank_routes(self, &query).collect();
+        found.sort_by_key(|&(rank, _)| rank);
+        found.into_iter().map(|(_, route)| route).collect()
+    }
 }

@@ -2,9 +2,11 @@
 
 mod catalog;
 mod fold;
+mod routes;
+mod spelling;
 mod stops;
 
 pub(crate) use catalog::catalog;
-pub use catalog::{CatalogHit, CatalogHitKind};
-pub use stops::{StopHit, StopQuery};
+pub use catalog::{CatalogHit, CatalogHitKind, CatalogResults};
+pub use stops::{StopHit, StopPage, StopQuery};
 pub(crate) use stops::{StopIndex, stops};

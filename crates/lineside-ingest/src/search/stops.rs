@@ -5,10 +5,14 @@ use std::sync::Arc;
 use lineside_formats::gtfs::{StopIdx, Timetable};
 use rstar::{AABB, PointDistance, RTree, RTreeObject};
 
-use super::fold::{fold, has_words, query_words};
+use super::{
+    fold::{fold, has_words, query_words},
+    routes::is_generic,
+    spelling::SpellingMatcher,
+};
 use crate::{
     dataset::Dataset,
-    limits::SEARCH_LIMIT_MAX,
+    limits::{SEARCH_LIMIT_MAX, SPELLING_COMPARISONS_MAX},
     network::{BoundingBox, Network},
 };
 
@@ -46,6 +50,51 @@ pub struct StopHit {
 /// Finds stops in all networks: stations rather than their platforms, no entrances; the nearest first, else the best
 /// matching names.
 pub(crate) fn stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+    let hits = stops_by_words(networks, query);
+    let is_corrected = hits.is_empty() && query.near.is_none() && query.bbox.is_none();
+    let corrected = query.text.as_deref().filter(|_| is_corrected);
+    match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
+        Some(words) => {
+            stops_by_words(networks, &StopQuery { text: Some(words.join(" ")), ..query.clone() })
+        }
+        None => hits,
+    }
+}
+
+/// The query's words with the misspelled ones corrected: those that begin no word of any stop or route. `None` if there is
+/// nothing to correct.
+pub(super) fn correct_words(networks: &[Arc<Network>], words: &[String]) -> Option<Vec<String>> {
+    let datasets: Vec<Arc<Dataset>> = networks.iter().filter_map(|it| it.dataset()).collect();
+    let mut left = SPELLING_COMPARISONS_MAX;
+    let has_prefix = |word: &str| datasets.iter().any(|dataset| dataset.search.has_prefix(word));
+    correct_words_by(words, has_prefix, |matcher| {
+        for dataset in &datasets {
+            dataset.search.compare_spelling(matcher, &mut left);
+        }
+    })
+}
+
+fn correct_words_by(
+    words: &[String],
+    has_prefix: impl Fn(&str) -> bool,
+    mut compare: impl FnMut(&mut SpellingMatcher),
+) -> Option<Vec<String>> {
+    let mut is_changed = false;
+    let mut correct = |word: &String| {
+        let matcher = SpellingMatcher::new(word).filter(|_| !is_generic(word) && !has_prefix(word));
+        let best = matcher.and_then(|mut matcher| {
+            compare(&mut matcher);
+            matcher.into_best()
+        });
+        is_changed |= best.is_some();
+        best.unwrap_or_else(|| word.clone())
+    };
+    let corrected: Vec<String> = words.iter().map(&mut correct).collect();
+    is_changed.then_some(corrected)
+}
+
+/// Stops in all networks whose words the query has, as it is written.
+pub(super) fn stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
     let limit = query.limit.min(SEARCH_LIMIT_MAX);
     let mut hits: Vec<(f64, StopHit)> = Vec::new();
     for network in networks {
@@ -74,8 +123,46 @@ pub(crate) struct StopIndex {
     spans: Vec<(StopIdx, u32, u32)>,
     /// Starts of all words in `names` with the number of their span, in order of the words.
     words: Vec<(u32, u32)>,
+    /// Numbers of the spans, in order of their names.
+    by_name: Vec<u32>,
     places: RTree<Place>,
     routes: Vec<Box<str>>,
+}
+
+/// One page of a network's stops.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StopPage {
+    /// The stops of the page.
+    pub stops: Vec<StopIdx>,
+    /// All stops that were found.
+    pub total: usize,
+    /// The corrected query, where the query as written finds nothing.
+    pub corrected: Option<String>,
+}
+
+impl Dataset {
+    /// The stops of the timetable that people look for, without entrances and the platforms of stations: from number `skip`
+    /// on, at most `limit`. Without words all stops in order of their names, else the best matching ones first.
+    pub fn stop_page(&self, text: &str, skip: usize, limit: usize) -> StopPage {
+        let words = query_words(text);
+        if words.is_empty() {
+            let stops = self.search.by_name.iter().skip(skip).take(limit);
+            let stops = stops.map(|&span| self.search.spans[span as usize].0);
+            let total = self.search.by_name.len();
+            return StopPage { stops: stops.collect(), total, corrected: None };
+        }
+        let find = |text: &str| {
+            let query = StopQuery { text: Some(text.to_owned()), ..StopQuery::default() };
+            self.search.find(&self.timetable, &query, usize::MAX)
+        };
+        let (mut found, mut corrected) = (find(text), None);
+        if found.is_empty() {
+            corrected = self.search.correct_words(&words).map(|words| words.join(" "));
+            found = corrected.as_deref().map(find).unwrap_or_default();
+        }
+        let stops = found.iter().skip(skip).take(limit).map(|&(_, stop, _)| stop);
+        StopPage { stops: stops.collect(), total: found.len(), corrected }
+    }
 }
 
 #[derive(Debug)]
@@ -134,13 +221,68 @@ impl StopIndex {
         let routes = timetable.routes().map(|route| {
             fold(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
         });
-        let routes = routes.collect();
+        let (routes, places) = (routes.collect(), RTree::bulk_load(places));
+        let mut by_name: Vec<u32> = (0..spans.len() as u32).collect();
         let mut index =
-            StopIndex { names, spans, words: Vec::new(), places: RTree::bulk_load(places), routes };
+            StopIndex { names, spans, words: Vec::new(), by_name: Vec::new(), places, routes };
         // A name ends where its span does, or names that are all alike would be compared to the end of all.
         words.sort_by(|&a, &b| index.text(a).cmp(index.text(b)));
         index.words = words;
+        by_name.sort_by(|&a, &b| index.name(a).cmp(index.name(b)).then(a.cmp(&b)));
+        index.by_name = by_name;
         index
+    }
+
+    /// The folded name of a span.
+    fn name(&self, span: u32) -> &str {
+        let (_, start, end) = self.spans[span as usize];
+        &self.names[start as usize..end as usize]
+    }
+
+    /// Whether a folded word begins a word of a stop or a route.
+    pub(super) fn has_prefix(&self, word: &str) -> bool {
+        let first = self.words.partition_point(|&known| self.text(known) < word);
+        let is_of_stop = self.words.get(first).is_some_and(|&it| self.text(it).starts_with(word));
+        let own = [word.to_owned()];
+        is_of_stop || self.routes.iter().any(|name| has_words(name, &own))
+    }
+
+    /// Compares a misspelled word with the words of stops and routes that begin with the same letter, as long as comparisons
+    /// are `left`.
+    pub(super) fn compare_spelling(&self, matcher: &mut SpellingMatcher, left: &mut usize) {
+        let letter = matcher.first_letter();
+        let mut begin = [0; 4];
+        let begin: &str = letter.encode_utf8(&mut begin);
+        let first = self.words.partition_point(|&known| self.text(known) < begin);
+        let of_stops = self.words[first..]
+            .iter()
+            .map(|&known| self.text(known).split(' ').next().unwrap_or_default())
+            .take_while(|known| known.starts_with(letter));
+        let of_routes = self.routes.iter().flat_map(|name| name.split(' '));
+        let of_routes = of_routes.filter(|known| known.starts_with(letter));
+        let mut previous = "";
+        for known in of_stops.chain(of_routes) {
+            if *left == 0 {
+                return;
+            }
+            *left -= 1;
+            if known != previous {
+                matcher.compare(known);
+            }
+            previous = known;
+        }
+    }
+
+    /// The words with the misspelled ones corrected by this index; `None` if there is nothing to correct.
+    fn correct_words(&self, words: &[String]) -> Option<Vec<String>> {
+        let mut left = SPELLING_COMPARISONS_MAX;
+        correct_words_by(
+            words,
+            |word| self.has_prefix(word),
+            |matcher| {
+                self.compare_spelling(matcher, &mut left);
+            },
+        )
     }
 
     /// A word with the rest of its name.

@@ -97,6 +97,8 @@ fn on_its_way(
         at,
         is_off: is_off(trip) || update.is_some_and(|update| is_off(&update.trip)),
         headsign: subject.headsign.or(record.join.headsign.as_deref()),
+        is_cut: subject.is_cut(&planned),
+        is_numbered: false,
     };
     let mut call = match index.filter(|&index| planned[index].stop_id.is_some()) {
         Some(index) => Some(telling.call(&planned, index, false)),

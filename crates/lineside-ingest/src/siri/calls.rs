@@ -13,12 +13,18 @@ use lineside_formats::{
             },
         },
     },
-    siri::{ArrivalBoardingActivity, Call, CallStatus, DepartureBoardingActivity, StopAssignment},
+    siri::{
+        ArrivalBoardingActivity, Call, CallStatus, DepartureBoardingActivity, StopAssignment, Time,
+    },
 };
 use smol_str::SmolStr;
 
 use super::{INACCURATE_SECONDS, ON_TIME_SECONDS, delay_of, moment, terms, texts};
 use crate::normalize::{Run, event_time, given};
+
+mod order;
+
+pub(super) use order::{are_numbered, forget_past, keep_order, n_over};
 
 /// Arrival and departure, Unix seconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +42,9 @@ pub(super) struct Planned<'a> {
     pub(super) sequence: Option<u32>,
     pub(super) aimed: Times,
     pub(super) expected: Times,
+    /// Times of a call of which nothing is predicted, so that the times of the journey do not run backwards.
+    /// See [`keep_order`].
+    carried: Times,
     is_skipped: bool,
     /// Whether the plan of the journey does not have it, though it has the journey.
     is_extra: bool,
@@ -55,6 +64,18 @@ impl Planned<'_> {
 
     fn aimed_through(&self) -> Option<i64> {
         self.aimed.departure.or(self.aimed.arrival)
+    }
+
+    /// When the vehicle is expected to come.
+    fn due(&self) -> Option<i64> {
+        self.expected.arrival.or(self.expected.departure)
+    }
+
+    /// How late the vehicle is expected to be from this call on, seconds.
+    fn delay(&self) -> Option<i64> {
+        let (expected, aimed) = (self.expected, self.aimed);
+        let departure = delay_of(expected.departure, aimed.departure);
+        departure.or_else(|| delay_of(expected.arrival, aimed.arrival)).map(i64::from)
     }
 }
 
@@ -88,6 +109,7 @@ fn planned<'a>(
         sequence: Some(call.stop_sequence),
         aimed,
         expected,
+        carried: Times::default(),
         is_skipped: own.is_some_and(is_skipped),
         is_extra: false,
         headsign: properties.and_then(|own| given(&own.stop_headsign)).or(call.headsign),
@@ -175,6 +197,7 @@ pub(super) fn of_update(update: &TripUpdate) -> Vec<Planned<'_>> {
                 arrival: expected(&own.arrival, aimed.arrival),
                 departure: expected(&own.departure, aimed.departure),
             },
+            carried: Times::default(),
             is_skipped: is_skipped(own),
             is_extra: false,
             headsign: properties.and_then(|own| given(&own.stop_headsign)),
@@ -260,17 +283,6 @@ fn places_in_plan(
     Some(places.collect())
 }
 
-/// How many of the calls are over at a moment: all up to the last one of which that is known. What lies before the
-/// first prediction is over if its time by the timetable is, because producers leave out what is.
-pub(super) fn n_over(calls: &[Planned<'_>], at: i64) -> usize {
-    let is_before = |time: Option<i64>| time.is_some_and(|time| time < at);
-    let known = calls.iter().rposition(|call| is_before(call.through()));
-    let known = known.map_or(0, |last| last + 1);
-    let first = calls.iter().position(|call| call.through().is_some()).unwrap_or(0);
-    let unsaid = calls[..first].iter().take_while(|call| is_before(call.aimed_through())).count();
-    known.max(unsaid)
-}
-
 /// How the calls of one journey are told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Telling<'a> {
@@ -281,13 +293,17 @@ pub(super) struct Telling<'a> {
     pub(super) is_off: bool,
     /// Where the journey is headed, where its calls do not say otherwise.
     pub(super) headsign: Option<&'a str>,
+    /// Whether calls before the first one are missing.
+    pub(super) is_cut: bool,
+    /// Whether `stop_sequence` numbers the calls; else they are counted from 1.
+    pub(super) is_numbered: bool,
 }
 
 impl Telling<'_> {
     /// Call number `index`, as one that is over or to come.
     pub(super) fn call(&self, calls: &[Planned<'_>], index: usize, is_over: bool) -> Call {
         let planned = &calls[index];
-        let (is_first, is_last) = (index == 0, index + 1 == calls.len());
+        let (is_first, is_last) = self.find_ends(calls, index);
         let visits = calls[..=index].iter().filter(|call| call.stop_id == planned.stop_id).count();
         let number = |n: usize| u32::try_from(n).ok();
         let assigned = assigned(planned).filter(|assigned| Some(*assigned) != planned.stop_id);
@@ -300,7 +316,7 @@ impl Telling<'_> {
         let mut call = Call {
             stop_point_ref: stop_id.map(SmolStr::new),
             visit_number: number(visits),
-            order: number(index + 1),
+            order: planned.sequence.filter(|_| self.is_numbered).or_else(|| number(index + 1)),
             stop_point_names: texts(stop.map(|stop| stop.name)),
             extra_call: planned.is_extra.then_some(true),
             cancellation: is_off.then_some(true),
@@ -336,17 +352,32 @@ impl Telling<'_> {
         call
     }
 
+    /// Whether a call has no arrival because the journey begins there, and no departure because it ends there.
+    fn find_ends(&self, calls: &[Planned<'_>], index: usize) -> (bool, bool) {
+        let Planned { aimed, expected, .. } = &calls[index];
+        let arrives = aimed.arrival.or(expected.arrival).is_some();
+        let departs = aimed.departure.or(expected.departure).is_some();
+        let is_only = calls.len() == 1;
+        let is_first = index == 0 && !is_only && !self.is_cut && (departs || !arrives);
+        let is_last =
+            index + 1 == calls.len() && (!is_only || self.is_cut) && (arrives || !departs);
+        (is_first, is_last)
+    }
+
     fn put_arrival(&self, call: &mut Call, planned: &Planned<'_>, is_off: bool, is_over: bool) {
         let (aimed, expected) = (planned.aimed.arrival, planned.expected.arrival);
         let expected = expected.filter(|_| !is_off);
         call.aimed_arrival_time = aimed.and_then(moment);
+        call.expected_arrival_time = self.format_carried(planned.carried.arrival);
         let place = match is_over {
             true => &mut call.actual_arrival_time,
             false => &mut call.expected_arrival_time,
         };
-        *place = expected.and_then(moment);
+        *place = expected.and_then(moment).or(*place);
         let is_there = is_over || expected.is_some_and(|expected| expected < self.at);
         call.arrival_status = match status(aimed, expected, is_off) {
+            // Nobody reports when a call was that is over.
+            Some(CallStatus::NoReport) if is_over => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
             _ if is_there => Some(CallStatus::Arrived),
             status => status,
@@ -359,18 +390,25 @@ impl Telling<'_> {
         let (aimed, expected) = (planned.aimed.departure, planned.expected.departure);
         let expected = expected.filter(|_| !is_off);
         call.aimed_departure_time = aimed.and_then(moment);
+        call.expected_departure_time = self.format_carried(planned.carried.departure);
         let place = match is_over {
             true => &mut call.actual_departure_time,
             false => &mut call.expected_departure_time,
         };
-        *place = expected.and_then(moment);
+        *place = expected.and_then(moment).or(*place);
         call.departure_status = match status(aimed, expected, is_off) {
+            Some(CallStatus::NoReport) if is_over => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
             _ if is_over => Some(CallStatus::Departed),
             status => status,
         };
         let closed = planned.no_boarding && !is_off;
         call.departure_boarding_activity = closed.then_some(DepartureBoardingActivity::NoBoarding);
+    }
+
+    /// A carried time; a journey that does not run has none.
+    fn format_carried(&self, time: Option<i64>) -> Option<Time> {
+        time.filter(|_| !self.is_off).and_then(moment)
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     data_frame, moment, terms, texts,
 };
 use crate::{
-    normalize::{Run, TripKey, given, is_extra, is_extra_off},
+    normalize::{Run, TripKey, given, is_extra, is_extra_off, parse_date, parse_time},
     record::Record,
 };
 
@@ -21,18 +21,25 @@ use crate::{
 pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) -> VehicleJourney {
     let at = look.made_at(update.timestamp);
     let subject = Subject::of(look, &update.trip, update);
-    let planned = match subject.replaced() {
+    let mut planned = match subject.replaced() {
         Some(run) => calls::beside_plan(run, subject.calls(Some(update)), at),
         None => subject.calls(Some(update)),
     };
     let is_off = is_off(&update.trip);
+    let n_over = if is_off { 0 } else { calls::n_over(&planned, at) };
+    if update.stop_time_update.is_empty() {
+        calls::forget_past(&mut planned[..n_over]);
+    }
+    calls::keep_order(&mut planned);
+    let has_all = subject.has_all_calls(&planned);
     let telling = Telling {
         timetable: look.timetable,
         at,
         is_off,
         headsign: subject.headsign.or(record.join.headsign.as_deref()),
+        is_cut: has_all == Some(false),
+        is_numbered: is_added(&update.trip) && calls::are_numbered(&planned),
     };
-    let n_over = if is_off { 0 } else { calls::n_over(&planned, at) };
     let told = |is_over: bool, range: std::ops::Range<usize>| {
         // A call at a stop of which only the number is known cannot be told.
         let named = range.filter(|&index| planned[index].stop_id.is_some());
@@ -44,19 +51,10 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
         vehicle_ref: update.vehicle.as_ref().and_then(|it| given(&it.id)).map(SmolStr::new),
         recorded_calls: told(true, 0..n_over),
         estimated_calls: told(false, n_over..planned.len()),
-        is_complete_stop_sequence: Some(subject.is_whole()),
+        is_complete_stop_sequence: Some(has_all == Some(true)),
         ..subject.journey(&planned)
     };
-    if is_added(&update.trip) || is_unknown_extra(look, update) {
-        let own = journey.framed_vehicle_journey_ref.take();
-        let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
-        let own = own.or(journey.vehicle_journey_ref.take());
-        journey.estimated_vehicle_journey_code = Some(own.unwrap_or_else(|| record.id.clone()));
-        journey.extra_journey = Some(true);
-    } else if journey.framed_vehicle_journey_ref.is_none() {
-        let own = journey.vehicle_journey_ref.take();
-        journey.dated_vehicle_journey_ref = Some(own.unwrap_or_else(|| record.id.clone()));
-    }
+    name_journey(look, record, update, &mut journey);
     if is_off {
         journey.cancellation = Some(true);
     } else if planned.iter().any(|call| call.expected.arrival.or(call.expected.departure).is_some())
@@ -72,6 +70,25 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
     // An estimated journey has to name a direction.
     journey.direction_ref.get_or_insert(SmolStr::new_static(NO_DIRECTION));
     journey
+}
+
+/// Names a journey as one of the timetable or as an extra one.
+fn name_journey(
+    look: Look<'_>,
+    record: &Record,
+    update: &TripUpdate,
+    journey: &mut VehicleJourney,
+) {
+    if is_added(&update.trip) || is_unknown_extra(look, update) {
+        let own = journey.framed_vehicle_journey_ref.take();
+        let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
+        let own = own.or(journey.vehicle_journey_ref.take());
+        journey.estimated_vehicle_journey_code = Some(own.unwrap_or_else(|| record.id.clone()));
+        journey.extra_journey = Some(true);
+    } else if journey.framed_vehicle_journey_ref.is_none() {
+        let own = journey.vehicle_journey_ref.take();
+        journey.dated_vehicle_journey_ref = Some(own.unwrap_or_else(|| record.id.clone()));
+    }
 }
 
 /// What a direction is called that is not known, where one has to be named.
@@ -106,6 +123,7 @@ pub(super) struct Subject<'a> {
     run: Option<Run<'a>>,
     own_id: Option<&'a str>,
     own_date: Option<&'a str>,
+    own_time: Option<&'a str>,
     own_name: Option<&'a str>,
     pub(super) headsign: Option<&'a str>,
 }
@@ -138,6 +156,7 @@ impl<'a> Subject<'a> {
             run,
             own_id: given(&descriptor.trip_id),
             own_date: given(&descriptor.start_date),
+            own_time: given(&descriptor.start_time),
             own_name: found.and_then(|(timetable, trip)| timetable.trip(trip).short_name),
             headsign: headsign.filter(|headsign| !headsign.is_empty()),
         }
@@ -153,6 +172,7 @@ impl<'a> Subject<'a> {
         if let Some(own) = &update.trip_properties {
             subject.own_id = given(&own.trip_id).or(subject.own_id);
             subject.own_date = given(&own.start_date).or(subject.own_date);
+            subject.own_time = given(&own.start_time).or(subject.own_time);
             subject.own_name = given(&own.trip_short_name).or(subject.own_name);
             subject.headsign = given(&own.trip_headsign).or(subject.headsign);
         }
@@ -176,15 +196,35 @@ impl<'a> Subject<'a> {
         Run::named(self.timetable?, self.trip?, key.start_date, key.start_time)
     }
 
-    /// Whether its calls are all there are.
-    fn is_whole(&self) -> bool {
-        self.run.is_some() || is_extra(self.descriptor)
+    /// Whether these are all its calls; `None` where that is not known. Producers leave out calls of an extra journey once
+    /// they are over, so the first one that is left says whether there were others before it.
+    fn has_all_calls(&self, planned: &[Planned<'_>]) -> Option<bool> {
+        if self.run.is_some() || self.replaced().is_some() {
+            return Some(true);
+        }
+        let first = planned.first().filter(|_| is_extra(self.descriptor))?;
+        let begins = first.aimed.departure.or(first.expected.departure);
+        let is_start = || Some(begins? <= self.start()?);
+        first.sequence.map(|sequence| sequence <= 1).or_else(is_start)
+    }
+
+    /// Whether calls before the first one are missing.
+    pub(super) fn is_cut(&self, planned: &[Planned<'_>]) -> bool {
+        self.has_all_calls(planned) == Some(false)
+    }
+
+    /// When an extra journey begins as planned, Unix seconds, where date and time are known.
+    fn start(&self) -> Option<i64> {
+        let timetable = self.timetable.filter(|_| is_extra(self.descriptor))?;
+        let date = parse_date(self.own_date?)?;
+        Some(timetable.service_time(date, parse_time(self.own_time?)?))
     }
 
     /// What identifies and describes it.
     pub(super) fn journey(&self, planned: &[Planned<'_>]) -> VehicleJourney {
         let trip = self.timetable.zip(self.trip).map(|(timetable, trip)| timetable.trip(trip));
-        let (first, last) = (planned.first(), planned.last());
+        let is_cut = self.is_cut(planned);
+        let (first, last) = (planned.first().filter(|_| !is_cut), planned.last());
         let id_of = |call: Option<&Planned<'_>>| call?.stop_id.map(SmolStr::new);
         let name_of = |call: Option<&Planned<'_>>| {
             let stop = call.and_then(|call| call.stop_id).and_then(|id| {
@@ -219,6 +259,7 @@ impl<'a> Subject<'a> {
             headway_service: self.is_by_headway().then_some(true),
             origin_aimed_departure_time: first
                 .and_then(|call| call.aimed.departure)
+                .or_else(|| self.start())
                 .and_then(moment),
             destination_aimed_arrival_time: last
                 .and_then(|call| call.aimed.arrival)

@@ -10,6 +10,8 @@ use super::{
     journeys::{Subject, operator},
 };
 use crate::{
+    config::FeedId,
+    departures::is_superseded,
     network::NetworkState,
     normalize::given,
     record::{Kind, Record},
@@ -150,19 +152,24 @@ impl Wanted {
         record: &Record,
         now: i64,
     ) -> bool {
-        self.takes_feed(state, record)
+        self.takes_feed(state, record.feed.as_str())
             && self.takes_line(state, record.route_ids())
             && match service {
                 Service::SituationExchange => {
                     self.takes_stops(state, record) && self.takes_agencies(state, record)
                 }
-                _ => self.takes_journey(state, record, now),
+                Service::EstimatedTimetable => {
+                    // Each journey is published once, by the requested feed that has most of it.
+                    let takes = |feed: &FeedId| self.takes_feed(state, feed.as_str());
+                    self.takes_journey(state, record, now)
+                        && !is_superseded(state, record, now, takes)
+                }
+                Service::VehicleMonitoring => self.takes_journey(state, record, now),
             }
     }
 
-    fn takes_feed(&self, state: &NetworkState, record: &Record) -> bool {
+    fn takes_feed(&self, state: &NetworkState, feed: &str) -> bool {
         let network = state.feeds.first().map(|feed| feed.id.as_str()).unwrap_or_default();
-        let feed = record.feed.as_str();
         let names = |list: &[SmolStr]| list.iter().any(|name| name == feed || name == network);
         (self.datasets.is_empty() || names(&self.datasets)) && !names(&self.excluded)
     }

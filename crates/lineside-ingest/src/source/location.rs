@@ -8,7 +8,8 @@ use std::{
 use url::Url;
 
 /// The value of a query parameter is hidden when an address is shown if its name, but for case, is one of these,
-const SECRET_PARAMETERS: [&str; 5] = ["auth", "authorization", "jwt", "pass", "sig"];
+const SECRET_PARAMETERS: [&str; 9] =
+    ["app_id", "appid", "auth", "authorization", "code", "jwt", "k", "pass", "sig"];
 /// or ends with one of these, as `app_key`, `subscription-key` and `access_token` do.
 const SECRET_ENDS: [&str; 8] =
     ["key", "token", "secret", "password", "passwd", "pwd", "credential", "signature"];

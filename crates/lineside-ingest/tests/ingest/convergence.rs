@@ -23,7 +23,7 @@ const CHANNELS: [&str; 23] = [
     "route/city-vehicles/R1",
     "stop/city/C",
     "stop/city/B",
-    "stop/city/nowhere",
+    "stop/city/A",
     "station/city/1",
     "area/u09t",
     "area/u09tv",
@@ -112,7 +112,9 @@ impl Storm {
         let body = message(self.world.now().seconds(), self.updates.clone());
         let state = FeedState::ALL[self.rng.usize(0..6)];
         let (since, reason) = (self.world.now(), format!("by chance {}", self.rng.u32(0..3)));
-        let judge = |_| self.rng.bool().then_some(FeedRecord { state, reason, since });
+        let judge = |_| {
+            self.rng.bool().then_some(FeedRecord { state, reason, since, state_before_pause: None })
+        };
         let now = self.world.now();
         self.world.writer.apply_snapshot_judged("city-trips", body, now, judge).unwrap();
     }

@@ -247,7 +247,8 @@ fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
     let since = world.now();
     let judge = |n_records| {
         assert_eq!(n_records, 1);
-        Some(FeedRecord { state: FeedState::Late, reason: "by test".into(), since })
+        let (state, reason) = (FeedState::Late, "by test".into());
+        Some(FeedRecord { state, reason, since, state_before_pause: None })
     };
     world.writer.apply_snapshot_judged("city-trips", body, since, judge).unwrap();
     client.pull_all();

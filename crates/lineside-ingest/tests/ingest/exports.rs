@@ -140,6 +140,13 @@ fn vehicles_stops_and_routes_are_geojson() {
     assert!(
         stops["features"].as_array().unwrap().iter().any(|it| it["properties"]["stop_id"] == "C1")
     );
+    let route_types = |id: &str| {
+        let features = stops["features"].as_array().unwrap();
+        let stop = features.iter().find(|it| it["properties"]["stop_id"] == id).unwrap();
+        stop["properties"]["route_types"].clone()
+    };
+    assert_eq!(route_types("C"), serde_json::json!([0, 3, 4]), "those of a station's platforms");
+    assert_eq!(route_types("C2"), serde_json::json!([]));
     let routes = json(geojson::routes(&dataset));
     assert_eq!(routes["features"][0]["properties"]["route_color"], "FF8800");
     assert_eq!(routes["features"][0]["geometry"]["coordinates"][0].as_array().unwrap().len(), 4);

@@ -33,7 +33,7 @@ async fn data_too_old_to_be_served_are_taken_back() {
 
 #[tokio::test]
 async fn old_data_are_late_and_no_data_are_empty() {
-    let old = RealClock::new().wall().seconds() - 3_600;
+    let old = RealClock::new().wall().seconds() - 1_800;
     let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);
@@ -45,7 +45,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
         String::from_utf8_lossy(&json).contains(&format!("\"state\":\"{state}\""))
     };
     assert!(record("late"));
-    upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 3_600, Vec::new()))));
+    upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 1_800, Vec::new()))));
     until("it is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
     ingest.shut_down().await;
 }
@@ -172,7 +172,7 @@ fn all_day() -> String {
 
 #[tokio::test]
 async fn what_becomes_something_else_is_not_late_for_what_it_was() {
-    let old = RealClock::new().wall().seconds() - 3_600;
+    let old = RealClock::new().wall().seconds() - 1_800;
     let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
     let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
     let ingest = start(vec![config("f", &upstream.url("/"))]);

@@ -205,6 +205,22 @@ fn a_bad_entity_is_counted_each_time_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_message_of_which_every_entity_is_refused_takes_nothing_away() {
+    let mut world = World::new();
+    let good = || vec![vehicle("1", None, 48.87, 2.34, EIGHT)];
+    world.apply("city-vehicles", good());
+    let refused = |id: &str| vec![vehicle(&id.repeat(1 << 20), None, 48.87, 2.34, EIGHT)];
+    for id in ["a", "b"] {
+        let applied = world.apply("city-vehicles", refused(id));
+        assert!(applied.is_refused, "{:?}", applied.problems.kept());
+        assert_eq!((applied.records, applied.changes.len()), (1, 0));
+    }
+    assert_eq!(world.network.state().vehicles().next().unwrap().id, "1");
+    let applied = world.apply("city-vehicles", Vec::new());
+    assert_eq!((applied.is_refused, applied.records), (false, 0), "an empty message is no refusal");
+}
+
+#[test]
 fn of_two_entities_for_one_vehicle_one_counts() {
     let mut world = World::new();
     let mut newer = vehicle("1", None, 48.88, 2.34, EIGHT);

@@ -71,7 +71,10 @@ async fn a_recording_that_is_over_becomes_late() {
     let url = format!("replay://{}?speed=10000", dir.path().display());
     let ingest = start(vec![FeedConfig::new(feed("r"), Location::parse(&url).unwrap())]);
     let feed = ingest.feed("r").unwrap();
-    until("it is late", || feed.status().state == FeedState::Late).await;
+    until("it is late, and then stale", || {
+        matches!(feed.status().state, FeedState::Late | FeedState::Stale)
+    })
+    .await;
     ingest.shut_down().await;
 }
 

@@ -53,12 +53,19 @@ async fn stops_are_found_by_name_box_and_nearness() {
 async fn the_catalog_is_found_by_feed_route_and_stop() {
     let (ingest, _dir) = ingest().await;
     let kinds = |text: &str| -> Vec<CatalogHitKind> {
-        ingest.catalog_search(text).into_iter().map(|hit| hit.kind).collect()
+        ingest.catalog_search(text).hits.into_iter().map(|hit| hit.kind).collect()
     };
     assert_eq!(kinds("zurich gtfs"), [CatalogHitKind::Feed]);
     let route = CatalogHitKind::Route { id: "R1".into(), name: "12 Harbor – Airport".into() };
     let stop = CatalogHitKind::Stop { id: "A".into(), name: "Airport".into() };
-    assert_eq!(kinds("airport"), [route, stop]);
+    assert_eq!(kinds("airport"), [route.clone(), stop.clone()]);
+    assert_eq!(kinds("line 12"), std::slice::from_ref(&route));
+    let misspelled = ingest.catalog_search("airprot");
+    assert_eq!(misspelled.corrected.as_deref(), Some("airport"));
+    let found: Vec<_> = misspelled.hits.into_iter().map(|hit| hit.kind).collect();
+    assert_eq!(found, [route, stop]);
+    assert_eq!(ids(&ingest.stops_search(&query("airprot"))), ["A"]);
+    assert_eq!(kinds("xyzzyx"), []);
     assert_eq!(kinds(" "), []);
     ingest.shut_down().await;
 }

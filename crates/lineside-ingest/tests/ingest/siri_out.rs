@@ -5,12 +5,16 @@ use lineside_formats::{
     gtfs_rt::proto::{
         FeedEntity,
         trip_descriptor::ScheduleRelationship,
-        trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update::StopTimeProperties},
+        trip_update::{
+            StopTimeEvent, StopTimeUpdate, stop_time_update, stop_time_update::StopTimeProperties,
+        },
     },
+    gtfs_rt::{Limits as RtLimits, decode as decode_gtfs_rt},
     siri::{Call, Limits, VehicleJourney, decode},
 };
 use lineside_ingest::{
     DepartureStatus, NetworkState, Selection, SiriIds,
+    exports::{Part, gtfs_rt, gtfs_rt_json},
     siri::{Before, Elements, Service, Visits, Wanted, select, select_after, stop_visits},
     siri_to_gtfs_rt,
 };
@@ -248,4 +252,167 @@ fn extra_calls_say_so_and_what_is_left_out_of_the_plan_is_cancelled() {
     check(0, &[("C2", 0), ("B", 5), ("D", 10)], &["C2", "B", "D", "-A"]);
     // What is over is left out by producers, and was not left out by the vehicle.
     check(7, &[("N", 8), ("D", 10), ("A", 15)], &["+N", "D", "A"]);
+}
+
+/// A trip update without calls: how late the vehicle is.
+fn mere_delay(trip_id: &str, seconds: i32) -> FeedEntity {
+    let mut entity = update(trip_id, 10, 0);
+    let said = entity.trip_update.as_mut().unwrap();
+    said.stop_time_update.clear();
+    said.delay = Some(seconds);
+    entity
+}
+
+/// The only journey of a state.
+fn only_journey(world: &World) -> VehicleJourney {
+    let mut all = journeys(&world.network.state());
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+/// When a call is over or expected, else planned, in seconds after eight: arrival, then departure.
+fn times(call: &Call) -> Vec<i64> {
+    let arrival =
+        call.actual_arrival_time.or(call.expected_arrival_time).or(call.aimed_arrival_time);
+    let departure =
+        call.actual_departure_time.or(call.expected_departure_time).or(call.aimed_departure_time);
+    arrival.into_iter().chain(departure).map(|it| it.as_seconds() - EIGHT).collect()
+}
+
+fn all_times(journey: &VehicleJourney) -> Vec<i64> {
+    journey.recorded_calls.iter().chain(&journey.estimated_calls).flat_map(times).collect()
+}
+
+#[test]
+fn a_journey_of_two_feeds_is_told_once_and_the_estimate_wins() {
+    let mut world = world();
+    let mut estimated = update("T18", 20, 60);
+    estimated.id = "et".into();
+    world.apply("city-trips", vec![estimated]);
+    let mut both = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
+    both.trip_update = mere_delay("T18", 240).trip_update;
+    world.apply("city-vehicles", vec![both, mere_delay("T21", 30)]);
+    let state = world.network.state();
+    let told = |datasets: &[&str]| {
+        let datasets = datasets.iter().map(|it| (*it).into()).collect();
+        let wanted = Wanted { datasets, ..Wanted::default() };
+        let found = select(&state, Service::EstimatedTimetable, &wanted, EIGHT, 0, usize::MAX);
+        let names = found.records.iter().map(|it| format!("{} {}", it.feed.as_str(), &it.id[..3]));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(told(&[]), ["city-trips T18", "city-vehicles T21"]);
+    assert_eq!(told(&["city"]), ["city-trips T18", "city-vehicles T21"]);
+    // A feed that is requested alone is published alone.
+    assert_eq!(told(&["city-vehicles"]), ["city-vehicles T18", "city-vehicles T21"]);
+    for part in [Part::TripUpdates, Part::All] {
+        let export = gtfs_rt(&state, "city", part).unwrap();
+        let (message, _) = decode_gtfs_rt(export.bytes, &RtLimits::default()).unwrap();
+        let updates = message.entity.iter().filter_map(|it| it.trip_update.as_ref());
+        let mut trips: Vec<(String, usize)> = updates
+            .map(|it| (it.trip.trip_id.clone().unwrap(), it.stop_time_update.len()))
+            .collect();
+        trips.sort();
+        assert_eq!(trips, [("T18".to_owned(), 1), ("T21".to_owned(), 0)], "{part:?}");
+        let vehicles = message.entity.iter().filter(|it| it.vehicle.is_some()).count();
+        assert_eq!(vehicles, usize::from(part == Part::All));
+    }
+}
+
+#[test]
+fn a_mere_delay_is_carried_to_later_calls_and_makes_up_no_past() {
+    let mut world = world();
+    world.clock.advance(minutes(8));
+    world.apply("city-trips", vec![mere_delay("T18", 60)]);
+    let journey = only_journey(&world);
+    let (over, next) = (&journey.recorded_calls, &journey.estimated_calls);
+    assert_eq!((over.len(), next.len()), (2, 2));
+    for call in over {
+        assert_eq!((call.actual_arrival_time, call.actual_departure_time), (None, None));
+        assert_eq!((call.arrival_status, call.departure_status), (None, None));
+    }
+    assert_eq!(times(&next[0]), [660, 660]);
+    assert_eq!(next[1].expected_arrival_time.map(|it| it.as_seconds()), Some(EIGHT + 960));
+}
+
+#[test]
+fn times_never_run_backwards() {
+    // An early vehicle has passed B (planned at 300), and its producer tells of D (600) only.
+    let mut early = world();
+    early.clock.advance(minutes(4));
+    early.apply("city-trips", vec![update("T18", 30, -310)]);
+    let journey = only_journey(&early);
+    assert_eq!((journey.recorded_calls.len(), journey.estimated_calls.len()), (2, 2));
+    assert!(journey.recorded_calls.iter().all(|it| it.actual_departure_time.is_none()));
+    assert!(all_times(&journey).is_sorted(), "{:?}", all_times(&journey));
+    // A late one leaves D out: the delay is carried over it.
+    let mut late = world();
+    let mut entity = update("T18", 10, 400);
+    let calls = &mut entity.trip_update.as_mut().unwrap().stop_time_update;
+    let mut left_out = StopTimeUpdate { stop_sequence: Some(30), ..Default::default() };
+    left_out.set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
+    calls.push(left_out);
+    late.apply("city-trips", vec![entity]);
+    let journey = only_journey(&late);
+    let left_out = &journey.estimated_calls[2];
+    assert_eq!((left_out.cancellation, times(left_out)), (Some(true), vec![1_000, 1_000]));
+    assert!(left_out.expected_arrival_time.is_some());
+    assert!(all_times(&journey).is_sorted(), "{:?}", all_times(&journey));
+}
+
+/// An added trip under way, of which these calls are left: stop, `stop_sequence`, arrival in seconds after eight.
+fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
+    let mut world = world();
+    let mut entity = update("X", 10, 0);
+    let said = entity.trip_update.as_mut().unwrap();
+    said.trip.start_date = Some("20260304".into());
+    said.trip.start_time = Some("07:50:00".into());
+    said.trip.route_id = Some("R1".into());
+    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    let call = |&(stop, sequence, at): &(&str, Option<u32>, i64)| {
+        let event = |at| Some(StopTimeEvent { time: Some(EIGHT + at), ..Default::default() });
+        StopTimeUpdate {
+            stop_id: Some(stop.into()),
+            stop_sequence: sequence,
+            arrival: event(at),
+            departure: event(at + 20),
+            ..Default::default()
+        }
+    };
+    said.stop_time_update = calls.iter().map(call).collect();
+    world.apply("city-trips", vec![entity]);
+    only_journey(&world)
+}
+
+#[test]
+fn an_extra_journey_under_way_says_when_it_began_and_what_is_left() {
+    let journey = added(&[("B", Some(6), 100), ("A", Some(8), 400)]);
+    let began = journey.origin_aimed_departure_time.map(|it| it.as_seconds() - EIGHT);
+    assert_eq!((journey.extra_journey, began), (Some(true), Some(-600)));
+    assert_eq!((journey.is_complete_stop_sequence, journey.origin_ref), (Some(false), None));
+    let orders: Vec<_> = journey.estimated_calls.iter().map(|it| it.order).collect();
+    assert_eq!(orders, [Some(6), Some(8)]);
+    assert_eq!(times(&journey.estimated_calls[0]), [100, 120]);
+    assert_eq!(times(&journey.estimated_calls[1]), [400]);
+    let last = added(&[("A", Some(8), 400)]);
+    assert_eq!(times(&last.estimated_calls[0]), [400]);
+    // All of it is there.
+    let whole = added(&[("C1", Some(1), 0), ("A", Some(2), 400)]);
+    assert_eq!(whole.is_complete_stop_sequence, Some(true));
+    assert_eq!(whole.origin_ref.as_deref(), Some("C1"));
+    assert_eq!(times(&whole.estimated_calls[0]), [20]);
+}
+
+#[test]
+fn the_json_of_gtfs_realtime_has_no_fields_of_our_own() {
+    let mut world = world();
+    let mut moved = update("T18", 10, 0);
+    let calls = &mut moved.trip_update.as_mut().unwrap().stop_time_update;
+    let platform = StopTimeProperties { platform: Some("7".into()), ..Default::default() };
+    calls[0].stop_time_properties = Some(platform);
+    world.apply("city-trips", vec![moved]);
+    let export = gtfs_rt_json(&world.network.state(), "city-trips", Part::TripUpdates).unwrap();
+    let text = std::str::from_utf8(&export.bytes).unwrap();
+    assert!(!text.contains("platform") && !text.contains("stop_time_properties"), "{text}");
 }

@@ -106,7 +106,7 @@ impl City {
                 .text(agency.id)
                 .text(agency.name)
                 .text(&format!("{SITE}/{}", agency.path))
-                .text(&zone)
+                .text(zone)
                 .text("en")
                 .text(&phone)
                 .text(&email)

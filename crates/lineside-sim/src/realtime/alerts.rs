@@ -175,6 +175,8 @@ impl City {
                     ..Default::default()
                 };
                 let last = runs[runs.len() - 1].trip.start;
+                let is_one = runs.len() == 1;
+                let description = if is_one { texts::ONE_CANCELLED } else { texts::CANCELLED.1 };
                 Notice {
                     id: format!(
                         "cancelled-{}-{}",
@@ -187,7 +189,7 @@ impl City {
                     severity: SeverityLevel::Warning,
                     concerns: runs.iter().map(trip).collect(),
                     header: texts::CANCELLED.0.with(&values),
-                    description: texts::CANCELLED.1.with(&values),
+                    description: description.with(&values),
                 }
             })
             .collect()

@@ -124,11 +124,18 @@ pub(super) const CANCELLED: Pair = (
         fr: "Ligne {line} : quelques départs supprimés",
     },
     Text {
-        en: "For want of staff {count} trips of line {line} do not run in the next hour: {times}.",
+        en: "Because of a staff shortage, {count} trips on line {line} are cancelled in the next hour: {times}.",
         de: "Wegen Personalmangels entfallen in der nächsten Stunde {count} Fahrten der Linie {line}: {times}.",
         fr: "Faute de personnel, {count} départs de la ligne {line} sont supprimés dans l'heure : {times}.",
     },
 );
+
+/// The description of [`CANCELLED`] where it is about one trip.
+pub(super) const ONE_CANCELLED: Text = Text {
+    en: "Because of a staff shortage, one trip on line {line} is cancelled in the next hour: {times}.",
+    de: "Wegen Personalmangels entfällt in der nächsten Stunde eine Fahrt der Linie {line}: {times}.",
+    fr: "Faute de personnel, un départ de la ligne {line} est supprimé dans l'heure : {times}.",
+};
 
 pub(super) const FESTIVAL: Pair = (
     Text {

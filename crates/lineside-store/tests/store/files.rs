@@ -103,3 +103,24 @@ fn the_file_is_its_owners_alone() {
         assert_eq!(mode, 0o600, "{:?}", file.file_name());
     }
 }
+
+#[test]
+fn a_start_that_cannot_write_yet_reads_what_there_is_and_writes_later() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "the last good bytes"));
+    store.record_poll(&feed("city"), poll(EIGHT, false));
+    drop(store);
+    // As on a full disk, whatever is written fails for now.
+    let other = rusqlite::Connection::open(place.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let store = place.open();
+    assert!(store.figures().is_failing);
+    assert_eq!(&*store.read(&key("city")).unwrap().1, b"the last good bytes");
+    assert_eq!(n_polls(&store), 1);
+    store.record_poll(&feed("city"), poll(UnixMillis(EIGHT.0 + 1_000), false));
+    other.execute_batch("ROLLBACK").unwrap();
+    wait_until("it is written", || !store.figures().is_failing && n_polls(&store) == 2);
+    let lives = store.list_lives(UnixMillis(0)).unwrap();
+    assert_eq!(lives.len(), 2, "{lives:?}");
+}

@@ -60,7 +60,7 @@ macro_rules! table {
 table! { ERRORS: ErrorCode {
     INTERNAL = 100 "internal server error" true, "something is wrong with the server";
     UNAUTHORIZED = 101 "unauthorized" false, "a token is wanted, or this one is not valid";
-    UNKNOWN_CHANNEL = 102 "unknown channel" false, "there is no such feed, or no channel of this form";
+    UNKNOWN_CHANNEL = 102 "unknown channel" false, "there is no such feed, stop, route or trip, or no such kind of channel";
     PERMISSION_DENIED = 103 "permission denied" false, "not for this client";
     METHOD_NOT_FOUND = 104 "method not found" false, "a command that the server does not know";
     ALREADY_SUBSCRIBED = 105 "already subscribed" false, "the connection listens to this channel already";

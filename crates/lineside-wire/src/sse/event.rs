@@ -15,9 +15,10 @@ use crate::partition::Closed;
 /// The pieces of one event, in order. Bound: head, data and tail.
 pub(super) type Pieces = [Bytes; 3];
 
-/// What a client is sent first: how long to wait before it comes back.
+/// How long a client is to wait before it reconnects. The line begins the block of the first event: by itself it would be a
+/// block without data, which some clients hand on as an empty event.
 pub(super) fn retry(millis: u64) -> Bytes {
-    format!("retry: {millis}\n\n").into()
+    format!("retry: {millis}\n").into()
 }
 
 /// A comment, and the id where it has moved on without an event: a client whose channels were quiet

@@ -27,6 +27,14 @@ pub enum OpenError {
         /// The channel.
         name: Box<str>,
     },
+    /// The feed knows that it has nothing with this id.
+    #[error("the feed of the channel {name:?} has nothing with this id")]
+    UnknownItem {
+        /// The channel.
+        name: Box<str>,
+        /// The code of the refusal, such as `unknown_stop`.
+        code: &'static str,
+    },
     /// The node has as many rooms as it may; to be tried again later.
     #[error("this node is full at the moment")]
     Overloaded,
@@ -39,6 +47,7 @@ impl OpenError {
             Self::NoChannel | Self::BadChannel { .. } => "bad_channel",
             Self::TooManyChannels => "too_many_channels",
             Self::UnknownFeed { .. } => "unknown_feed",
+            Self::UnknownItem { code, .. } => code,
             Self::Overloaded => "overloaded",
         }
     }
@@ -47,7 +56,7 @@ impl OpenError {
     pub fn status(&self) -> u16 {
         match self {
             Self::NoChannel | Self::BadChannel { .. } | Self::TooManyChannels => 400,
-            Self::UnknownFeed { .. } => 404,
+            Self::UnknownFeed { .. } | Self::UnknownItem { .. } => 404,
             Self::Overloaded => 503,
         }
     }
@@ -120,6 +129,9 @@ fn refusal(error: SubscribeError, name: &str) -> OpenError {
         }
         SubscribeError::Unresolved(ResolveError::UnknownFeed) => {
             OpenError::UnknownFeed { name: quoted(name) }
+        }
+        SubscribeError::Unresolved(ResolveError::UnknownItem(code)) => {
+            OpenError::UnknownItem { name: quoted(name), code }
         }
         SubscribeError::TooManyChannels => OpenError::TooManyChannels,
         SubscribeError::TooManyRooms

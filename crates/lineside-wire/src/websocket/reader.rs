@@ -15,6 +15,9 @@ use super::deflate::grow;
 use super::frame::{HEAD_BYTES_MAX, apply_mask};
 use super::{CONTROL_BYTES_MAX, Inflater, Role};
 
+/// Frames of one message. Each has to be looked at, also one without a byte.
+const MESSAGE_FRAMES_MAX: usize = 4_096;
+
 /// What a connection's bytes say. Borrowed where the message lay whole in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
@@ -102,6 +105,8 @@ struct Message {
     text: bool,
     compressed: bool,
     payload: Vec<u8>,
+    /// Frames that were taken whole.
+    n_frames: usize,
 }
 
 impl Reader {
@@ -233,6 +238,9 @@ impl Reader {
                 if header.rsv1 {
                     return Err(ReadError::Protocol("reserved bit"));
                 }
+                if message.n_frames >= MESSAGE_FRAMES_MAX {
+                    return Err(ReadError::TooLarge);
+                }
                 message.payload.len()
             }
             OpCode::Data(_) if message.is_some() => {
@@ -287,6 +295,7 @@ impl Reader {
             text,
             compressed,
             payload: Vec::new(),
+            n_frames: 0,
         });
         let piece = frame.take(input);
         let (held, bytes) = (message.payload.len(), message.payload.len() + piece.len());
@@ -295,9 +304,10 @@ impl Reader {
         }
         message.payload.extend_from_slice(piece);
         if frame.is_complete() && frame.is_final {
-            let Message { text, compressed, payload } = message;
+            let Message { text, compressed, payload, .. } = message;
             return Taken::Message { text, compressed, payload: Cow::Owned(payload) };
         }
+        message.n_frames += usize::from(frame.is_complete());
         partial.message = Some(message);
         if frame.is_complete() {
             return Taken::Fragment;

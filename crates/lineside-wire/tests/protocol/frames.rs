@@ -137,6 +137,13 @@ fn a_message_that_is_too_large_is_refused_by_its_head() {
 }
 
 #[test]
+fn a_message_in_too_many_frames_is_refused_also_if_they_are_empty() {
+    let message = |n: usize| [raw(2, b"", MASK), raw(CONTINUATION, b"", MASK).repeat(n)].concat();
+    assert_eq!(error(&message(4_095)), None);
+    assert_eq!(error(&message(4_096)), Some(ReadError::TooLarge));
+}
+
+#[test]
 fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
     let mut bomb = BytesMut::new();
     Deflater::default().deflate(&vec![b' '; 4 << 20], &mut bomb);

@@ -47,10 +47,11 @@ fn state_and_changes_read_as_the_protocol_says() {
     network.change(1, 3);
     let mut stream = open(&network, &["feed/city"], None);
     let first = text(&mut stream);
-    let (retry, state) = first.split_once("\n\n").expect("two blocks");
+    let (retry, state) = first.split_once('\n').expect("two lines");
     let millis: u64 =
         retry.strip_prefix("retry: ").and_then(|it| it.parse().ok()).expect("a retry");
     assert!(RETRY_MILLIS.contains(&millis));
+    assert_eq!(first.matches("\n\n").count(), 1, "one block: {first}");
     assert_eq!(state.lines().count(), 3, "one line of data, one of id, an empty one: {state}");
     assert!(state.ends_with("\nid: city@00000001:1\n\n"));
     let event = Parser::default().push(state.as_bytes()).remove(0);

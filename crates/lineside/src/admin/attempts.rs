@@ -4,10 +4,12 @@
 //! addresses than a bound; neighbours in one IPv6 network count as one.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+
+use crate::address::client_network;
 
 /// What a failed attempt costs.
 const PAUSE: Duration = Duration::from_secs(6);
@@ -15,8 +17,6 @@ const PAUSE: Duration = Duration::from_secs(6);
 const ATTEMPTS_MAX: u32 = 10;
 /// Addresses remembered at once; beyond it, the one that owes least is forgiven.
 const ADDRESSES_MAX: usize = 4_096;
-/// The network part of an IPv6 address: what one subscriber is usually given.
-const NETWORK_BITS: u32 = 64;
 
 /// The failed attempts of all addresses.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Attempts {
     /// # Errors
     /// How long it has to wait.
     pub(super) fn check(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
-        let forgiven = self.0.lock().get(&whose(address)).copied().unwrap_or_default();
+        let forgiven = self.0.lock().get(&client_network(address)).copied().unwrap_or_default();
         let owed = forgiven.saturating_sub(now) + PAUSE;
         match owed.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
             Some(wait) => Err(wait),
@@ -39,7 +39,7 @@ impl Attempts {
     /// Counts a failed attempt.
     pub(super) fn count(&self, address: IpAddr, now: Duration) {
         let mut addresses = self.0.lock();
-        let address = whose(address);
+        let address = client_network(address);
         if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
             addresses.retain(|_, forgiven| *forgiven > now);
             let least = addresses.iter().min_by_key(|(_, forgiven)| **forgiven);
@@ -48,16 +48,6 @@ impl Attempts {
         }
         let forgiven = addresses.entry(address).or_default();
         *forgiven = now.max(*forgiven) + PAUSE;
-    }
-}
-
-fn whose(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let network = address.to_bits() & (u128::MAX << (128 - NETWORK_BITS));
-            Ipv6Addr::from_bits(network).into()
-        }
-        address => address,
     }
 }
 

@@ -27,7 +27,7 @@ use crate::config;
 pub(crate) use self::drafts::Draft;
 pub(crate) use self::sessions::LIFETIME;
 
-/// A token shorter than this can be tried out: the operator is told.
+/// A token or key shorter than this can be guessed: the operator is warned.
 const TOKEN_CHARS_MIN: usize = 16;
 
 /// What an admin is known by.
@@ -37,6 +37,8 @@ pub(crate) struct Admin {
     fingerprint: Fingerprint,
     sessions: Sessions,
     attempts: Attempts,
+    /// The same for the key of `[api]`.
+    key_attempts: Attempts,
     drafts: Drafts,
     /// Real time, also where the data's runs faster.
     clock: Arc<dyn Clock>,
@@ -70,14 +72,31 @@ impl Admin {
                 (token.clone(), Some(token))
             }
         };
-        if token.reveal().chars().count() < TOKEN_CHARS_MIN {
-            tracing::warn!(
-                "the admin's token is short: {TOKEN_CHARS_MIN} characters of chance cannot be tried out"
-            );
-        }
+        warn_if_short("the admin's token", &token);
         let fingerprint = fingerprint(token.reveal());
-        let (sessions, attempts) = (Sessions::default(), Attempts::default());
-        Self { made, fingerprint, sessions, attempts, drafts: Drafts::default(), clock }
+        let (sessions, drafts) = (Sessions::default(), Drafts::default());
+        let (attempts, key_attempts) = (Attempts::default(), Attempts::default());
+        Self { made, fingerprint, sessions, attempts, key_attempts, drafts, clock }
+    }
+
+    /// Whether this is the key of the server API. An address that is wrong too often has to wait, as with the token.
+    ///
+    /// # Errors
+    /// When it is another one, or was not looked at.
+    pub(crate) fn check_api_key(
+        &self,
+        shown: &[u8],
+        key: &Secret,
+        address: IpAddr,
+    ) -> Result<(), NotTaken> {
+        let now = self.clock.monotonic();
+        self.key_attempts.check(address, now).map_err(NotTaken::TooOften)?;
+        if key.reveal().as_bytes().ct_eq(shown).into() {
+            return Ok(());
+        }
+        self.key_attempts.count(address, now);
+        tracing::warn!(%address, "a wrong key of [api] was shown");
+        Err(NotTaken::Wrong)
     }
 
     /// The token, where nobody has configured one: it is printed at start, in a link that logs in.
@@ -125,6 +144,15 @@ impl Admin {
 
     pub(crate) fn end_session(&self, id: &str) {
         self.sessions.end(id);
+    }
+}
+
+/// Warns of a secret that can be guessed. `name` says which.
+pub(crate) fn warn_if_short(name: &str, secret: &Secret) {
+    if secret.reveal().chars().count() < TOKEN_CHARS_MIN {
+        tracing::warn!(
+            "{name} is short and can be guessed: use {TOKEN_CHARS_MIN} random characters or more"
+        );
     }
 }
 
@@ -176,6 +204,20 @@ mod tests {
         assert_eq!(admin.check_token("a token of the tests", ADDRESS), last.unwrap());
         clock.advance(wait);
         assert_eq!(admin.check_token("a token of the tests", ADDRESS), Ok(()));
+    }
+
+    #[test]
+    fn the_api_key_cannot_be_guessed_either() {
+        let (admin, clock) = admin(None);
+        let key = Secret::new("the key");
+        let check = |shown: &str| admin.check_api_key(shown.as_bytes(), &key, ADDRESS);
+        assert_eq!(check("the key"), Ok(()));
+        let last = std::iter::repeat_with(|| check("x")).take(100).last();
+        let Some(Err(NotTaken::TooOften(wait))) = last else { panic!("{last:?}") };
+        assert_eq!(check("the key"), last.unwrap());
+        assert_eq!(admin.check_token("x", ADDRESS), Err(NotTaken::Wrong), "that is another count");
+        clock.advance(wait);
+        assert_eq!(check("the key"), Ok(()));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The codes that a report may have, and what decoders mean by theirs.
 
+use lineside_formats::Format;
+use lineside_validate::Kind;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
+
+use crate::spelling::find_nearest;
 
 /// What is said of real time that is held against no schedule.
 pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
@@ -90,11 +94,15 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "missing_url",
-        "An organisation has no address on the web, which GTFS asks for; add a Url to its contact details.",
+        "Neither the organisation nor the operator or the line has a `Url`, which GTFS requires; add one to the contact details.",
     ),
     (
         "not_netex",
         "A file is no publication of NeTEx and was passed over; take it out of the archive.",
+    ),
+    (
+        "stop_without_location",
+        "No file says where a stop is, so it is on no map; add its coordinates.",
     ),
     ("text_too_long", "A text is longer than is read and was left out; shorten it."),
     (
@@ -140,16 +148,31 @@ pub(super) fn meaning(code: &str) -> &'static str {
     DECODERS.iter().find(|(other, _)| *other == code).map_or("", |(_, meaning)| meaning)
 }
 
-/// All codes of all formats.
-fn all() -> impl Iterator<Item = &'static str> {
-    let realtime = gtfs_rt::kinds().chain(siri::kinds());
-    let others = gbfs::kinds().chain(netex::kinds());
-    let rules = gtfs::kinds().chain(realtime).chain(others).map(|kind| kind.code);
-    rules.chain(DECODERS.iter().map(|(code, _)| *code)).chain([SCHEDULE_NOT_GIVEN])
+/// All rules, by format.
+pub(crate) fn rules() -> impl Iterator<Item = (Format, &'static Kind)> {
+    fn of(
+        format: Format,
+        kinds: impl Iterator<Item = &'static Kind>,
+    ) -> impl Iterator<Item = (Format, &'static Kind)> {
+        kinds.map(move |kind| (format, kind))
+    }
+    of(Format::Gtfs, gtfs::kinds())
+        .chain(of(Format::GtfsRt, gtfs_rt::kinds()))
+        .chain(of(Format::Siri, siri::kinds()))
+        .chain(of(Format::Netex, netex::kinds()))
+        .chain(of(Format::Gbfs, gbfs::kinds()))
 }
 
-/// Letters of a code that may be wrong for it to be taken as meant: a third of them.
-const WRONG_PART: usize = 3;
+/// The codes of decoders, each with its meaning and what to do about it.
+pub(crate) fn decoder_codes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DECODERS.iter().copied()
+}
+
+/// All codes of all formats.
+fn all() -> impl Iterator<Item = &'static str> {
+    let rules = rules().map(|(_, kind)| kind.code);
+    rules.chain(DECODERS.iter().map(|(code, _)| *code)).chain([SCHEDULE_NOT_GIVEN])
+}
 
 /// Sees that a report can have each of these codes.
 ///
@@ -159,29 +182,10 @@ pub(crate) fn know(codes: &[String]) -> Result<(), String> {
     let Some(code) = codes.iter().find(|code| all().all(|known| known != *code)) else {
         return Ok(());
     };
-    let nearest = all().map(|known| (distance(code, known), known)).min();
-    Err(match nearest {
-        Some((distance, known)) if distance <= code.len() / WRONG_PART => {
-            format!("no report has the code {code:?}; did you mean {known:?}?")
-        }
-        _ => format!("no report has the code {code:?}; docs/rules lists those that there are"),
+    Err(match find_nearest(code, all()) {
+        Some(known) => format!("no report has the code {code:?}; did you mean {known:?}?"),
+        None => format!("no report has the code {code:?}; docs/rules lists those that there are"),
     })
-}
-
-/// How many letters are to be put in, taken out or changed to make one of the other.
-fn distance(from: &str, to: &str) -> usize {
-    let mut costs: Vec<usize> = (0..=to.len()).collect();
-    for (row, a) in from.bytes().enumerate() {
-        let mut corner = row;
-        let mut left = row + 1;
-        for (cost, b) in costs.iter_mut().skip(1).zip(to.bytes()) {
-            let above = *cost;
-            left = (corner + usize::from(a != b)).min(above + 1).min(left + 1);
-            corner = above;
-            *cost = left;
-        }
-    }
-    costs.last().copied().map_or(0, |cost| if to.is_empty() { from.len() } else { cost })
 }
 
 #[cfg(test)]
@@ -202,18 +206,6 @@ mod tests {
         for far in ["drivers", "", "x"] {
             let told = check(far).unwrap_err();
             assert!(told.contains(&format!("{far:?}")) && !told.contains("did you mean"), "{told}");
-        }
-    }
-
-    #[test]
-    fn letters_are_counted_that_differ() {
-        let pairs = [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0)];
-        for (from, to, expected) in pairs.into_iter().chain([
-            ("kitten", "sitting", 3),
-            ("unkown", "unknown", 1),
-            ("ab", "ba", 2),
-        ]) {
-            assert_eq!(distance(from, to), expected, "{from} {to}");
         }
     }
 

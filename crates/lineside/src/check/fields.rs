@@ -26,6 +26,19 @@ static KINDS: LazyLock<HashMap<&'static str, Vec<&'static Kind>>> = LazyLock::ne
     kinds
 });
 
+/// The kinds of findings with this code; formats may share one. None for a code of a decoder, or of another program.
+fn kinds_of(code: &str) -> &'static [&'static Kind] {
+    KINDS.get(code).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Why a kind of finding matters and how to fix it: the second paragraph of its page. `summary` tells kinds with the same code
+/// apart.
+pub(crate) fn remedy(code: &str, summary: &str) -> Option<&'static str> {
+    let kind = kinds_of(code).iter().find(|kind| kind.summary() == summary)?;
+    let mut paragraphs = kind.page.split("\n\n").map(str::trim).filter(|it| !it.starts_with('#'));
+    paragraphs.nth(1).filter(|it| !it.starts_with("```") && !it.starts_with("Without: "))
+}
+
 /// What is known of the fields of one kind of findings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
@@ -50,8 +63,7 @@ enum Unit {
 impl Fields {
     /// Of findings with this code, which mean this.
     pub(crate) fn of(code: &str, summary: &str) -> Fields {
-        let kinds = KINDS.get(code).map(Vec::as_slice).unwrap_or_default();
-        let kind = kinds.iter().copied().find(|kind| kind.summary() == summary);
+        let kind = kinds_of(code).iter().copied().find(|kind| kind.summary() == summary);
         let file = kind.and_then(gtfs::file_of_lines).map(|file| file.name());
         Fields { kind, file }
     }
@@ -82,6 +94,14 @@ impl Fields {
         let fields = self.kind.map(|kind| kind.fields).unwrap_or_default();
         let said = fields.iter().find(|(field, _)| *field == name).map(|(_, meaning)| *meaning);
         said.or_else(|| (name == FILE && self.file.is_some()).then_some("The file of the lines."))
+    }
+
+    /// The name of a field in the reference's reports, with its meaning.
+    fn title(&self, name: &str) -> String {
+        match self.meaning(name) {
+            Some(meaning) => format!("{name}: {}", meaning.replace('`', "")),
+            None => name.to_owned(),
+        }
     }
 
     /// What a finding says there, for people; nothing where it says nothing. Texts stay as they are.
@@ -188,6 +208,53 @@ pub(crate) fn grouped(value: u64) -> String {
     spaced
 }
 
+/// A field's name in plain words: `csvRowNumber` is "line", `prevShapePtSequence` "previous shape point sequence".
+fn plain_name(name: &str) -> String {
+    const NAMES: [(&str, &str); 12] = [
+        ("csvRowNumber", "line"),
+        ("filename", "file"),
+        ("childFilename", "file"),
+        ("childFieldName", "field"),
+        ("parentFilename", "missing in file"),
+        ("parentFieldName", "missing in field"),
+        ("fieldName", "field"),
+        ("fieldValue", "value"),
+        ("oldCsvRowNumber", "first line"),
+        ("newCsvRowNumber", "second line"),
+        ("prevCsvRowNumber", "previous line"),
+        ("entityId", "entity"),
+    ];
+    const WORDS: [(&str, &str); 10] = [
+        ("prev", "previous"),
+        ("pt", "point"),
+        ("dist", "distance"),
+        ("lat", "latitude"),
+        ("lon", "longitude"),
+        ("kph", "(km/h)"),
+        ("km", "(km)"),
+        ("csv", ""),
+        ("desc", "description"),
+        ("num", "number"),
+    ];
+    if let Some((_, plain)) = NAMES.iter().find(|(known, _)| *known == name) {
+        return (*plain).to_owned();
+    }
+    let mut words: Vec<String> = Vec::new();
+    for c in name.chars() {
+        match words.last_mut() {
+            Some(word) if !c.is_ascii_uppercase() && c != '_' => word.push(c),
+            _ if c == '_' => words.push(String::new()),
+            _ => words.push(c.to_ascii_lowercase().to_string()),
+        }
+    }
+    let plain = |word: String| {
+        let known = WORDS.iter().find(|(known, _)| *known == word);
+        known.map_or(word, |(_, plain)| (*plain).to_owned())
+    };
+    let words: Vec<String> = words.into_iter().map(plain).filter(|word| !word.is_empty()).collect();
+    words.join(" ").replace("row number", "line")
+}
+
 /// Findings of one kind as a table: a row each, a column for each field. It can be moved by the keyboard where it is too wide.
 pub(crate) fn table(code: &str, summary: &str, samples: &[Map<String, Value>]) -> Markup {
     let fields = Fields::of(code, summary);
@@ -196,7 +263,7 @@ pub(crate) fn table(code: &str, summary: &str, samples: &[Map<String, Value>]) -
         @if !names.is_empty() {
             div.scroll tabindex="0" role="region" aria-label=(format!("Rows of {code}")) {
                 table.samples {
-                    thead { tr { @for name in &names { th scope="col" title=[fields.meaning(name).map(|it| it.replace('`', ""))] { (name) } } } }
+                    thead { tr { @for name in &names { th scope="col" title=(fields.title(name)) { (plain_name(name)) } } } }
                     tbody {
                         @for sample in samples {
                             tr { @for name in &names { td { (fields.cell(name, sample).unwrap_or_default()) } } }
@@ -299,6 +366,26 @@ mod tests {
         assert_eq!(fields.cell("c", &sample).unwrap(), "0.1");
         assert!(fields.names(&[Map::new()]).is_empty());
         assert!(Fields::of("unused_trip", "").names(&[Map::new()]).is_empty());
+    }
+
+    #[test]
+    fn headers_are_plain_words_with_the_field_as_title() {
+        for (name, plain) in [
+            ("csvRowNumber", "line"),
+            ("stopCsvRowNumber", "stop line"),
+            ("prevShapePtSequence", "previous shape point sequence"),
+            ("speedKph", "speed (km/h)"),
+            ("tripId", "trip id"),
+            ("stop_id", "stop id"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_name(name), plain, "{name}");
+        }
+        let sample = json!({"csvRowNumber": 2, "tripId": "T"}).as_object().unwrap().clone();
+        let summary = KINDS["unused_trip"][0].summary();
+        let text = table("unused_trip", summary, &[sample]).into_string();
+        assert!(text.contains("title=\"csvRowNumber: "), "{text}");
+        assert!(remedy("unused_trip", summary).is_some() && remedy("unused_trip", "x").is_none());
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub(super) fn write(checked: &Checked) -> String {
             body { main {
                 h1 { (plan.input) }
                 p {
-                    (text::called(checked.format)) ", looked at " (moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
-                    ", judged as of " (day(&plan.today.to_string())) "."
+                    (text::called(checked.format)) ", checked " (moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
+                    ", as of " (day(&plan.today.to_string())) "."
                 }
                 p { strong { (text::sum_of(checked)) } }
                 p { (text::counts_of(checked).join(", ")) }

@@ -15,8 +15,10 @@ mod others;
 mod own_feeds;
 pub(crate) mod picture;
 mod places;
+mod raw_rows;
 mod reckoning;
 mod reread;
+mod sample;
 mod text;
 mod unlike;
 mod unread;
@@ -27,7 +29,7 @@ use jiff::civil::Date;
 use lineside_formats::gtfs::Limits;
 use lineside_formats::{Format, sniff};
 use lineside_ingest::SiriIds;
-use lineside_validate::gtfs::{File, Source, ZipSource};
+use lineside_validate::gtfs::{File, Source, Watched, ZipSource};
 use lineside_validate::report::{self, Run, Summary};
 use lineside_validate::rules::gtfs::Unread;
 use lineside_validate::rules::{SystemError, gtfs};
@@ -35,15 +37,17 @@ use lineside_validate::{Context, Notices, Severity};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use codes::{UNREADABLE_FILE, know};
+pub(crate) use codes::{UNREADABLE_FILE, decoder_codes, know, rules};
 pub(crate) use contents::contents;
 use counted::Counted;
 pub(crate) use counted::Progress;
-pub(crate) use fields::{grouped, table};
+pub(crate) use fields::{grouped, remedy, table};
 pub(crate) use html::{day, prose};
 pub(crate) use places::{Place, Point, outline_of};
+pub(crate) use raw_rows::RawRow;
 pub(crate) use reckoning::{memory_for, memory_until, netex_limits, too_much};
 pub(crate) use reread::Reread;
+pub(crate) use sample::sample_report;
 pub(crate) use text::{called, harmless};
 pub(crate) use unlike::of_folder;
 pub(crate) use unread::{UNREAD, UNREAD_FILE, unread_words};
@@ -144,6 +148,8 @@ pub(crate) struct Checked {
     summary: Option<Summary>,
     /// Where some of what is well known is, such as stops; only where places were asked for.
     pub(crate) outline: Vec<Point>,
+    /// The rows that the first findings are about; only of a schedule, and where places were asked for.
+    pub(crate) rows: Vec<RawRow>,
     pub(crate) seconds: f64,
 }
 
@@ -211,6 +217,7 @@ impl Checked {
         places::Written {
             outline: self.outline.clone(),
             places: all.filter(|(_, it)| !it.is_empty()).collect(),
+            rows: self.rows.clone(),
         }
     }
 
@@ -253,6 +260,7 @@ impl Checked {
             counts,
             summary: None,
             outline: Vec::new(),
+            rows: Vec::new(),
             seconds: 0.0,
         }
     }
@@ -327,6 +335,7 @@ fn schedule(
         unlike::zip_of_zips(names).map_or(Ok(()), Err)?;
     }
     progress.expect(listed.iter().map(|(_, size)| size).sum());
+    let files = source.clone();
     let source = Counted::new(source, progress);
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
@@ -336,6 +345,8 @@ fn schedule(
     if checked.plan.with_places {
         checked.outline = places::outline(&feed);
         places::fill(&feed, &mut checked.findings);
+        let files = Watched::new(&files, progress.stopper());
+        checked.rows = raw_rows::raw_rows(&files, &checked.findings);
     }
     checked.seconds = elapsed();
     let run = Run {

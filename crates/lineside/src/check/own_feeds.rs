@@ -54,7 +54,7 @@ fn bytes(origin: &Origin, path: &str, now: UnixMillis) -> Bytes {
 
 fn plan(origin: &Origin, now: UnixMillis) -> Plan {
     let at = Timestamp::from_millisecond(now.0).unwrap();
-    let zone = TimeZone::get(&origin.city().time_zone()).unwrap();
+    let zone = TimeZone::get(origin.city().time_zone()).unwrap();
     Plan {
         input: "demo".to_owned(),
         today: at.to_zoned(zone).date(),

@@ -9,7 +9,7 @@ use lineside_validate::gtfs::{Feed, File};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Finding;
+use super::{Finding, RawRow};
 
 /// Places of one finding that are told.
 pub(super) const PLACES_MAX: usize = 100;
@@ -34,6 +34,9 @@ pub(super) struct Written {
     pub(super) outline: Vec<Point>,
     /// By code.
     pub(super) places: BTreeMap<String, Vec<Place>>,
+    /// The offending rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) rows: Vec<RawRow>,
 }
 
 /// What codes of findings in a schedule have in them that are about places.
@@ -243,7 +246,11 @@ mod tests {
     fn coordinates_are_written_with_no_digits_that_say_nothing() {
         let place = Place { at: [59.9, -0.1], label: "a".to_owned() };
         let places = [("x".to_owned(), vec![place])].into();
-        let written = serde_json::to_string(&Written { outline: vec![[10.7, 48.137_154]], places });
+        let written = serde_json::to_string(&Written {
+            outline: vec![[10.7, 48.137_154]],
+            places,
+            rows: Vec::new(),
+        });
         assert_eq!(
             written.unwrap(),
             r#"{"outline":[[10.7,48.137154]],"places":{"x":[{"at":[59.9,-0.1],"label":"a"}]}}"#

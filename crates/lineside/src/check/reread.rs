@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::places::{OUTLINE_MAX, PLACES_MAX};
 use super::values::memory_of;
-use super::{Finding, Place, Point, codes};
+use super::{Finding, Place, Point, RawRow, codes};
 
 /// Kinds of findings that are read; the reference has about 180.
 const KINDS_MAX: usize = 1_000;
@@ -51,6 +51,8 @@ pub(crate) struct Reread {
     pub(crate) faults: Vec<(String, String)>,
     /// Files of which rules did not see all.
     pub(crate) unread: Vec<Unread>,
+    /// The rows that the first findings in a schedule are about.
+    pub(crate) rows: Vec<RawRow>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +96,8 @@ struct Ours {
     outline: First<Point, OUTLINE_MAX>,
     #[serde(default)]
     unread: First<Unread, KINDS_MAX>,
+    #[serde(default)]
+    rows: First<RawRow, KINDS_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -279,6 +283,7 @@ impl Reread {
             left_out,
             outline: lineside.outline.kept,
             unread: lineside.unread.kept,
+            rows: lineside.rows.kept,
             faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
         })
     }

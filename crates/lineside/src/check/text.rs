@@ -46,7 +46,7 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     _ = writeln!(out, "\n{}", sum_of(checked));
     if !checked.unread.is_empty() {
         // Who reads the end of a long report sees that it is not all.
-        _ = writeln!(out, "Not all of it could be looked at: the beginning says what.");
+        _ = writeln!(out, "Some of the data could not be checked; see the beginning.");
     }
     for error in &checked.errors {
         _ = writeln!(out, "{}", harmless(&fault_of(error)));
@@ -100,7 +100,7 @@ pub(crate) fn called(format: Format) -> String {
 pub(super) fn sum_of(checked: &Checked) -> String {
     let sum = sum(&checked.findings);
     let Some(ignored) = ignored(checked) else { return sum };
-    let sum = if checked.findings.is_empty() { "Nothing else was found.".to_owned() } else { sum };
+    let sum = if checked.findings.is_empty() { "No other findings.".to_owned() } else { sum };
     format!("{sum} {ignored}")
 }
 
@@ -116,13 +116,13 @@ fn ignored(checked: &Checked) -> Option<String> {
 
 /// What is said of a rule of ours that broke off or met a limit.
 pub(super) fn fault_of(error: &SystemError) -> String {
-    format!("Our own fault: the rule {} did not look to the end: {}", error.rule, error.message)
+    format!("Error of Lineside: the rule {} failed: {}", error.rule, error.message)
 }
 
 /// How many findings are told of each severity, in words.
 fn sum(findings: &[Finding]) -> String {
     if findings.is_empty() {
-        return "Nothing was found.".to_owned();
+        return "No findings.".to_owned();
     }
     let words = |severity, one: &str| match super::count(findings, severity) {
         1 => format!("1 {one}"),

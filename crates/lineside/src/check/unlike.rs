@@ -50,10 +50,13 @@ pub(super) fn words(body: &[u8]) -> String {
         return format!("{NO_FORMAT}; it is text in UTF-16: tables and JSON have to be in UTF-8");
     }
     let text = String::from_utf8_lossy(look);
+    if is_toml(start) {
+        return of_toml(&text);
+    }
     match text.trim_start().chars().next() {
         Some('{' | '[') => of_json(start),
         Some('<') => of_xml(&text),
-        _ => of_text(&text).unwrap_or_else(|| NO_FORMAT.to_owned()),
+        _ => of_text(&text).unwrap_or_else(|| of_unknown_text(&text)),
     }
 }
 
@@ -139,7 +142,27 @@ fn of_json(body: &[u8]) -> String {
         Ok(_) => format!(
             "{NO_FORMAT}; it is JSON, of which GTFS-Realtime has a header with a version, and GBFS data with one of its lists"
         ),
-        Err(error) => format!("this begins as JSON and cannot be read as it: {error}"),
+        Err(error) => format!("this looks like JSON, but it is invalid: {error}"),
+    }
+}
+
+/// Bytes of a text that is read as TOML.
+const TOML_BYTES_MAX: usize = 1 << 20;
+
+/// Whether a text is a file of TOML with at least one key. A table of CSV and JSON are none.
+fn is_toml(body: &[u8]) -> bool {
+    let text = std::str::from_utf8(body).ok().filter(|text| text.len() <= TOML_BYTES_MAX);
+    text.is_some_and(|text| {
+        text.contains('=') && toml::from_str::<toml::Table>(text).is_ok_and(|it| !it.is_empty())
+    })
+}
+
+/// A file of TOML, which may be this program's configuration.
+fn of_toml(text: &str) -> String {
+    let tables = ["[server]", "[[feed]]", "[admin]", "[limits]", "[[namespace]]", "[api]"];
+    match text.lines().any(|line| tables.contains(&line.trim())) {
+        true => "this is a configuration of Lineside, not a feed: check it with lineside serve --check --config <file>".to_owned(),
+        false => "this is a TOML file, not a feed: name a feed's file, folder or address".to_owned(),
     }
 }
 
@@ -164,6 +187,19 @@ fn of_xml(text: &str) -> String {
             format!("{NO_FORMAT}; it is XML whose root is {root}, not Siri or PublicationDelivery")
         }
     }
+}
+
+/// Characters of a text's beginning that are quoted.
+const QUOTED_MAX: usize = 60;
+
+/// Text of no known kind, with its beginning, or bytes that are no text.
+fn of_unknown_text(text: &str) -> String {
+    if text.contains(char::REPLACEMENT_CHARACTER) || text.contains('\0') {
+        return format!("{NO_FORMAT}; it is a binary file of another format");
+    }
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let start: String = line.chars().take(QUOTED_MAX).collect();
+    format!("{NO_FORMAT}; it is a text that begins with {start:?}")
 }
 
 /// One table of a schedule.
@@ -218,7 +254,7 @@ mod tests {
     fn it_is_told_what_it_is_instead_and_what_to_do() {
         let packed = zip(&["stops.txt"]);
         let wide: Vec<u8> = "\u{FEFF}stop_id".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let cases: [(&[u8], &str); 19] = [
+        let cases: [(&[u8], &str); 22] = [
             (b"", "there is nothing in it"),
             (b" \r\n", "there is nothing in it"),
             (b"<!DOCTYPE html><html></html>", "this is a web page"),
@@ -232,18 +268,20 @@ mod tests {
             (&zip(&["north.zip", "readme"]), "look at each by itself; it has north.zip"),
             (&zip(&[]), "there is nothing in it"),
             (&wide, "UTF-16"),
-            (b"{\"a\": ", "cannot be read as it: EOF"),
+            (b"{\"a\": ", "it is invalid: EOF"),
             (b"{\"a\": 1}", "it is JSON"),
             (b"<?xml version=\"1.0\"?>\n<!-- x --><k:kml>", "root is kml,"),
             (b"\xEF\xBB\xBFstop_id,\"stop_name\",stop_lat\n1,A,2\n", "stops.txt by its header"),
             (b"trip_id,arrival_time,stop_id,stop_sequence\n", "stop_times.txt by its header"),
-            (b"name,age\nx,1\n", NO_FORMAT),
+            (b"name,age\nx,1\n", "a text that begins with \"name,age\""),
+            (b"[server]\nlisten = \"a:1\"\n", "a configuration of Lineside"),
+            (b"# x\n[package]\nname = \"a\"\n", "this is a TOML file"),
+            (b"\x00\x01\x02", "it is a binary file"),
         ];
         for (body, said) in cases {
             let told = words(body);
             assert!(told.contains(said), "{said}: {told}");
         }
-        assert_eq!(words(b"\x00\x01\x02"), NO_FORMAT);
     }
 
     #[test]

@@ -5,8 +5,7 @@ use lineside_validate::rules::gtfs::{Lack, Unread};
 use super::grouped;
 
 /// What stands above the list of such files.
-pub(crate) const UNREAD: &str =
-    "Not all of it could be looked at, so there may be more to find once this is mended:";
+pub(crate) const UNREAD: &str = "Some of the data could not be checked. Fix this and validate again; there may be more findings then:";
 
 /// The file of a folder of reports that has the list.
 pub(crate) const UNREAD_FILE: &str = "unread.json";
@@ -15,43 +14,25 @@ pub(crate) const UNREAD_FILE: &str = "unread.json";
 pub(crate) fn unread_words(file: &Unread) -> String {
     let name = &file.filename;
     let rows = rows_of(file.rows);
-    let (what, all) = match file.lack {
-        Lack::Rows if file.rows == 1 => (
-            format!("1 row of {name} could not be read, and no other rule saw it"),
-            "all of the file",
-        ),
-        Lack::Rows => (
-            format!("{rows} of {name} could not be read, and no other rule saw them"),
-            "all of the file",
-        ),
-        Lack::Rest if file.rows == 0 => (
-            format!("{name} could not be read to its end, and no rule saw the rest"),
-            "all of the file",
-        ),
-        Lack::Rest => (
-            format!(
-                "{name} could not be read to its end, and no rule saw the rest, nor {rows} before it"
-            ),
-            "all of the file",
-        ),
-        Lack::Header => {
-            (format!("the header of {name} is wrong, and no rule saw its rows"), "the file")
+    let what = match file.lack {
+        Lack::Rows if file.rows == 1 => format!("1 unreadable row in {name} was skipped"),
+        Lack::Rows => format!("{} unreadable rows in {name} were skipped", grouped(file.rows)),
+        Lack::Rest if file.rows == 0 => {
+            format!("{name} could not be read to its end; the rest was skipped")
         }
-        Lack::Encoding => (
-            format!("{name} is text in UTF-16, of which nothing can be read: save it as UTF-8"),
-            "the file",
+        Lack::Rest => format!(
+            "{name} could not be read to its end; the rest and {rows} before it were skipped"
         ),
-        Lack::Zones => (
-            format!("zones of {name} could not be read, and no other rule saw them"),
-            "all of the file",
-        ),
-        Lack::Content => (format!("there is nothing in {name}"), "the file"),
-        Lack::File => (format!("{name} is missing"), "the file"),
+        Lack::Header => format!("the header of {name} is wrong, so its rows were skipped"),
+        Lack::Encoding => format!("{name} is in UTF-16 and was skipped: save it as UTF-8"),
+        Lack::Zones => format!("unreadable zones of {name} were skipped"),
+        Lack::Content => format!("{name} is empty"),
+        Lack::File => format!("{name} is missing"),
     };
     match file.rules {
         0 => what,
-        1 => format!("{what}; 1 rule that needs {all} was not asked"),
-        rules => format!("{what}; {rules} rules that need {all} were not asked"),
+        1 => format!("{what}, so 1 rule could not run"),
+        rules => format!("{what}, so {rules} rules could not run"),
     }
 }
 
@@ -84,15 +65,14 @@ mod tests {
         };
         assert_eq!(
             words(Lack::Rows, 1, 12),
-            "1 row of agency.txt could not be read, and no other rule saw it; 12 rules that need all of the file were not asked"
+            "1 unreadable row in agency.txt was skipped, so 12 rules could not run"
         );
-        assert!(
-            words(Lack::Rows, 2, 1)
-                .ends_with("saw them; 1 rule that needs all of the file was not asked")
-        );
-        assert!(words(Lack::Rest, 2, 0).ends_with("the rest, nor 2 rows before it"));
+        assert!(words(Lack::Rows, 2, 1).ends_with("were skipped, so 1 rule could not run"));
+        assert!(words(Lack::Rest, 2, 0).ends_with("the rest and 2 rows before it were skipped"));
         assert!(words(Lack::Encoding, 0, 1).contains("save it as UTF-8"));
-        assert!(words(Lack::Zones, 0, 3).starts_with("zones of agency.txt could not be read, and"));
+        assert!(
+            words(Lack::Zones, 0, 3).starts_with("unreadable zones of agency.txt were skipped")
+        );
         assert_eq!(words(Lack::File, 0, 0), "agency.txt is missing");
     }
 

@@ -45,7 +45,7 @@ enum Format {
     Html,
 }
 
-/// From what on the command ends with 1.
+/// The lowest severity that makes the exit code 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
     /// Errors only
@@ -54,7 +54,7 @@ enum FailOn {
     Warning,
     /// Infos too
     Info,
-    /// Never: findings are told and the command ends with 0
+    /// Never: findings are reported and the exit code is 0
     Never,
 }
 
@@ -70,13 +70,13 @@ impl FailOn {
     }
 }
 
-/// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules, and rules over GBFS, SIRI and NeTEx
+/// Validate a file: GTFS and GTFS-Realtime by all rules of the reference validators, and GBFS, SIRI and NeTEx
 ///
-/// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
-/// the same codes, and so is GTFS-Realtime, with --static by all rules. SIRI is held against its schedule with it. Of GBFS the gbfs.json, a folder or one file is looked at.
+/// The format is detected from the content. GTFS schedules and GTFS-Realtime are checked with the rules and codes of the reference
+/// validators; some real-time rules, and those for SIRI ids, need the schedule (--static). Of GBFS, name the gbfs.json, a folder or one file.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read, or not looked at to the end.
+    after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read, or not checked completely.
 
 Examples:
   lineside check gtfs.zip
@@ -91,7 +91,7 @@ pub(crate) struct Arguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]
     input: String,
-    /// The GTFS that GTFS-Realtime or SIRI belongs to: with it a message is held against all rules
+    /// The GTFS that GTFS-Realtime or SIRI belongs to: with it, all rules run
     #[arg(long, value_name = "GTFS")]
     r#static: Option<String>,
     /// The message before it, of the same feed; or the GBFS system as it was some time before
@@ -106,10 +106,10 @@ pub(crate) struct Arguments {
     /// What the report calls the input, if not by where it is
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Findings of each kind that are told; all are counted
+    /// Findings of each kind to list; all are counted
     #[arg(long, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
     samples: u32,
-    /// Memory that a look at a schedule, that of a message, or a GBFS system may take: what could take more is refused before
+    /// Memory limit. Inputs that might exceed it are refused
     #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = memory)]
     memory: u64,
     /// The day on which it is judged; today without it
@@ -124,10 +124,10 @@ pub(crate) struct Arguments {
     /// A folder for report.json, report.html, places.json, unread.json and system_errors.json
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// From what on the command ends with 1 (default: error)
+    /// Lowest severity that makes the exit code 1 (default: error)
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-    /// Codes that are not told, with commas between them
+    /// Codes to ignore, comma-separated
     #[arg(long, value_name = "CODE,…", value_delimiter = ',')]
     ignore: Vec<String>,
     /// A file with these settings as TOML: fail_on, ignore, country, date. What the command line says counts more; codes of both are ignored

@@ -92,7 +92,7 @@ fn checked(config: &Config, file: Option<&Path>) {
     for (id, path) in config.feeds.iter().filter_map(|feed| Some((&feed.id, missing(&feed.url)?))) {
         print::note(&format_args!("warning: feed {id}: there is no {}", path.display()));
     }
-    for fault in config.faults_of_programs() {
+    for fault in config.warnings() {
         print::note(&format_args!("warning: {fault}"));
     }
     // Nor is this one: admins add feeds too.

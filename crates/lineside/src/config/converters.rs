@@ -59,18 +59,20 @@ pub(super) type ProgramKeys =
     (Spanned<Vec<String>>, Option<Spanned<DurationText>>, Option<Spanned<SizeText>>);
 
 impl Config {
-    /// What its converters and validators lack on this machine, each told with file and key. Looks at the disk.
-    pub(crate) fn faults_of_programs(&self) -> impl Iterator<Item = String> {
+    /// What does not refuse the configuration and should be known: what was passed over in its files, and what its converters
+    /// and validators lack on this machine. Looks at the disk.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let file = self.source.file.as_ref().map(|file| format!("{}, ", file.display()));
         let file = file.unwrap_or_default();
         let converters = self.converters.iter().map(|it| &it.program).enumerate();
         let validators = self.validators.iter().map(|it| &it.program).enumerate();
         let converters = converters.map(|(number, it)| ("converter", number, it));
         let all = converters.chain(validators.map(|(number, it)| ("validator", number, it)));
-        all.filter_map(move |(list, number, program)| {
+        let of_programs = all.filter_map(move |(list, number, program)| {
             let fault = program.fault()?;
             Some(format!("{file}{list}[{number}].command: {fault}"))
-        })
+        });
+        self.source.warnings.iter().cloned().chain(of_programs)
     }
 }
 
@@ -342,7 +344,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named_with_its_key() {
         let config = parse(&format!("{CONVERTER}command = [\"no such program\"]\n")).unwrap();
-        let faults: Vec<String> = config.faults_of_programs().collect();
+        let faults: Vec<String> = config.warnings().collect();
         assert_eq!(
             faults,
             [
@@ -350,6 +352,6 @@ mod tests {
             ]
         );
         let config = parse(&format!("{CONVERTER}command = [\"sh\"]\n")).unwrap();
-        assert_eq!(config.faults_of_programs().count(), 0);
+        assert_eq!(config.warnings().count(), 0);
     }
 }

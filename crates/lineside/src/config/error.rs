@@ -30,6 +30,15 @@ impl ConfigError {
         Self { file: file.to_owned(), line: None, key: String::new(), reason }
     }
 
+    /// A file that was good before and now has no list of feeds: it was cut off, or emptied by mistake.
+    pub(crate) fn feeds_missing(file: &Path, feeds: usize) -> Self {
+        let reason = format!(
+            "has no [[feed]], and {feeds} {} in force: write feed = [] to remove all feeds",
+            if feeds == 1 { "feed is" } else { "feeds are" }
+        );
+        Self { file: file.to_owned(), line: None, key: String::new(), reason }
+    }
+
     pub(super) fn at(
         file: &Path,
         text: &str,
@@ -85,7 +94,7 @@ impl std::error::Error for ConfigError {}
 pub struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(super) fn one(error: ConfigError) -> Self {
+    pub(crate) fn one(error: ConfigError) -> Self {
         Self(vec![error])
     }
 

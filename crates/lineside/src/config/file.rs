@@ -11,13 +11,16 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::alerts::{AlertTable, SmtpTable};
 use super::converters::ConverterTable;
 use super::error::ConfigError;
+use super::limits::LimitsTable;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
 use super::siri::SiriTable;
+use super::site::SiteTable;
 use super::validation::ValidationTable;
 use super::validators::ValidatorTable;
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 use super::visitors::VisitorsTable;
+use crate::spelling::with_suggestion;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +34,7 @@ pub(super) struct File {
     pub(super) keep: KeepTable,
     pub(super) visitors: VisitorsTable,
     pub(super) validation: ValidationTable,
+    pub(super) site: SiteTable,
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) converter: Vec<ConverterTable>,
@@ -41,7 +45,7 @@ pub(super) struct File {
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 16] = [
+const TABLES: [(&str, bool); 17] = [
     ("server", false),
     ("limits", false),
     ("token", false),
@@ -51,6 +55,7 @@ const TABLES: [(&str, bool); 16] = [
     ("keep", false),
     ("visitors", false),
     ("validation", false),
+    ("site", false),
     ("map", false),
     ("import", false),
     ("converter", true),
@@ -79,17 +84,6 @@ pub(super) struct ServerTable {
 pub(super) struct TlsTable {
     pub(super) cert: String,
     pub(super) key: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct LimitsTable {
-    pub(super) connections: Option<Spanned<CountText>>,
-    pub(super) connections_per_address: Option<Spanned<CountText>>,
-    pub(super) room_bytes: Option<Spanned<SizeText>>,
-    pub(super) total_bytes: Option<Spanned<SizeText>>,
-    pub(super) channels_per_session: Option<Spanned<CountText>>,
-    pub(super) frame: Option<Spanned<SizeText>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -186,6 +180,8 @@ pub(super) struct Parsed {
     pub(super) file: File,
     /// What was left out, and why.
     pub(super) errors: Vec<ConfigError>,
+    /// What was passed over and refuses nothing.
+    pub(super) warnings: Vec<ConfigError>,
     /// For each feed that was kept, its number in the file.
     pub(super) feed_numbers: Vec<usize>,
     /// The same for namespaces.
@@ -266,6 +262,7 @@ impl<'a> Reader<'a> {
                     return Ok(Parsed {
                         file,
                         errors,
+                        warnings: Vec::new(),
                         feed_numbers,
                         namespace_numbers,
                         alert_numbers,
@@ -317,7 +314,7 @@ impl<'a> Reader<'a> {
             }
         }
         let key = self.key_of(steps);
-        let reason = one_line(error.message());
+        let reason = with_suggestion(one_line(error.message()));
         self.errors.push(ConfigError::at(self.path, self.text, error.span(), key, reason));
     }
 
@@ -439,18 +436,17 @@ mod tests {
     fn an_unknown_key_is_refused_with_the_known_ones() {
         check_refused(
             "\n[server]\nlisen = \"127.0.0.1:1\"\n",
-            "lineside.toml line 3, server.lisen: unknown field `lisen`, expected one of `listen`, \
-             `public_url`, `trusted_proxies`, `data_dir`, `drain`, `client_name`, `private_consumers`, `tls`",
+            "lineside.toml line 3, server.lisen: unknown field `lisen`, did you mean `listen`?",
         );
         check_refused(
-            "[map]\ntiles = \"x\"",
-            "lineside.toml line 2, map.tiles: unknown field `tiles`, expected one of \
+            "[map]\nzoom = \"x\"",
+            "lineside.toml line 2, map.zoom: unknown field `zoom`, expected one of \
              `style`, `pmtiles`, `origins`",
         );
         check_refused(
             "[judge]\nto = \"x\"\n",
             "lineside.toml line 1, judge: unknown field `judge`, expected one of `server`, `limits`, \
-             `token`, `api`, `admin`, `namespace`, `keep`, `visitors`, `validation`, `map`, `import`, `converter`, \
+             `token`, `api`, `admin`, `namespace`, `keep`, `visitors`, `validation`, `site`, `map`, `import`, `converter`, \
              `validator`, `feed`, `alert`, `smtp`",
         );
     }
@@ -527,10 +523,7 @@ mod tests {
                 ),
                 "lineside.toml line 7, feed[1].max_bytes: invalid value: string \"lots\", expected a \
                  size, such as 65536, \"256KiB\" or \"64MiB\"",
-                "lineside.toml line 10, feed[1].pol: unknown field `pol`, expected one of `id`, \
-                 `url`, `format`, `name`, `publisher`, `licence`, `theme`, `static`, `headers`, \
-                 `query`, `basic`, `oauth2`, `siri`, `poll`, `ttl`, `rate`, `serial`, `timeout`, \
-                 `max_bytes`, `max_age`, `late_after`, `trip_late_after`",
+                "lineside.toml line 10, feed[1].pol: unknown field `pol`, did you mean `poll`?",
                 &format!(
                     "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"
                 ),
@@ -566,7 +559,7 @@ mod tests {
     fn a_secret_is_a_text_or_says_where_it_is() {
         check_refused(
             &format!("{FEED}headers = {{ Key = {{ envv = \"X\" }} }}\n"),
-            "lineside.toml line 4, feed[0].headers: unknown field `envv`, expected `env` or `file`",
+            "lineside.toml line 4, feed[0].headers: unknown field `envv`, did you mean `env`?",
         );
         check_refused(
             &format!("{FEED}query = {{ key = 3 }}\n"),

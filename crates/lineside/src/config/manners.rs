@@ -170,8 +170,7 @@ mod tests {
         );
         check_refused(
             "oauth2 = { token_url = \"b\", client_id = \"c\", client_secret = \"d\", scopes = \"e\" }",
-            "feed[0].oauth2.scopes: unknown field `scopes`, expected one of `token_url`, \
-             `client_id`, `client_secret`, `scope`, `audience`",
+            "feed[0].oauth2.scopes: unknown field `scopes`, did you mean `scope`?",
         );
         check_refused(
             "headers = { authorization = \"x\" }\nbasic = { user = \"a\", password = \"b\" }",

@@ -11,12 +11,14 @@ mod error;
 mod feed_argument;
 mod file;
 mod keep;
+mod limits;
 mod manners;
 mod only_schedule;
 mod proxy_yaml;
 mod reply_headers;
 mod resolve;
 mod sessions;
+mod site;
 mod siri;
 mod stamp;
 mod validation;
@@ -40,6 +42,8 @@ pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
 pub(crate) use siri::read_id_table;
+pub(crate) use site::LOGO_BYTES_MAX;
+pub use site::{Logo, Site};
 pub(crate) use stamp::Stamp;
 pub(crate) use validation::Validation;
 pub(crate) use validators::Validator;
@@ -67,6 +71,12 @@ const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
 
 /// The largest message from a client, unless configured: all its channels may stand in one.
 const FRAME_DEFAULT: usize = 256 * 1024;
+
+/// What unsent replies may hold, unless configured.
+const UNSENT_BYTES_DEFAULT: usize = 1 << 30;
+
+/// How long a client may take nothing of a reply, unless configured.
+const SEND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
 /// How long polls and states of feeds are remembered, unless configured: as far back as pages show.
 const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
@@ -100,6 +110,8 @@ pub struct Config {
     pub visitors: Visitors,
     /// What holding new data against the rules may cost.
     pub validation: Validation,
+    /// The operator's name, logo and legal pages.
+    pub site: Site,
     /// What lies under the map.
     pub map: Map,
     /// The operator's own programs that make formats which are read here, in the order of the file.
@@ -125,6 +137,10 @@ pub struct Source {
     pub read: Vec<(PathBuf, Stamp)>,
     /// Feeds that the command line added to it.
     pub arguments: Vec<FeedConfig>,
+    /// Whether the file has a list of feeds, which may be empty (`feed = []`), or imports one.
+    pub lists_feeds: bool,
+    /// What was passed over in the file, with line and reason.
+    pub warnings: Vec<String>,
 }
 
 /// `[server]`.
@@ -191,6 +207,11 @@ pub struct Limits {
     pub channels_per_session: usize,
     /// Bytes of the largest message that a client may send.
     pub frame: usize,
+    /// Bytes that all replies made for one request each may hold until they are sent. A sixteenth for one connection, a
+    /// quarter for one address.
+    pub unsent_bytes: usize,
+    /// How long a client may take nothing of a reply.
+    pub send_timeout: Duration,
 }
 
 /// `[token]`.
@@ -306,6 +327,7 @@ impl Config {
         let others = Beside { feeds: others, ..Beside::default() };
         let mut config = Self::parse_beside(path, text, others)?;
         config.source.file = Some(path.to_owned());
+        config.source.lists_feeds = proxy_yaml::is_one(path) || lists_feeds(text);
         config.source.read.insert(0, (path.to_owned(), stamp));
         Ok(config)
     }
@@ -341,6 +363,11 @@ impl Config {
     }
 }
 
+fn lists_feeds(text: &str) -> bool {
+    let table = text.parse::<toml::Table>();
+    table.is_ok_and(|table| ["feed", "import"].iter().any(|key| table.contains_key(*key)))
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -361,6 +388,8 @@ impl Default for Config {
                 total_bytes: None,
                 channels_per_session: CHANNELS_PER_SESSION_DEFAULT,
                 frame: FRAME_DEFAULT,
+                unsent_bytes: UNSENT_BYTES_DEFAULT,
+                send_timeout: SEND_TIMEOUT_DEFAULT,
             },
             token: None,
             api: Api::default(),
@@ -374,6 +403,7 @@ impl Default for Config {
             },
             visitors: Visitors::default(),
             validation: Validation::default(),
+            site: Site::default(),
             map: Map::default(),
             converters: Vec::new(),
             validators: Vec::new(),

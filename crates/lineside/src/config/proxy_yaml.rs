@@ -3,7 +3,8 @@
 //!
 //! `identifier` is the feed's id, `target_url` its address, `ttl` (seconds) how often it is polled: 0, its default
 //! there, asks the producer at each request, which this server never does, so it means the usual interval here.
-//! Of type `gbfs` the address is called `base_url`. `caching` says where that proxy keeps bytes and means nothing here.
+//! Of type `gbfs` the address is called `base_url`. Keys that mean nothing here are passed over, as that proxy does;
+//! so are feeds of types that are not served, each with a warning.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,13 +32,12 @@ const NAMES: [(&str, &str); 5] = [
     ("reply_headers", "response_headers"),
 ];
 
-/// The types of that proxy, and why some are refused.
-const TYPES: [(&str, Option<&str>); 5] = [
-    ("gtfs-rt", None),
-    ("generic-http", None),
-    ("gbfs", None),
-    ("s3", Some("files in S3 are not read: publish them under an http(s) URL")),
-    ("dynamic-irve-aggregate", Some("merged charging points are not offered")),
+/// The types of that proxy that are served here.
+const TYPES: [&str; 3] = ["gtfs-rt", "generic-http", "gbfs"];
+/// Its other types, and why they are not served.
+const TYPES_PASSED_OVER: [(&str, &str); 2] = [
+    ("s3", "files in S3 are not read: publish them under an http(s) URL"),
+    ("dynamic-irve-aggregate", "merged charging points are not offered"),
 ];
 
 /// Whether a file of this name is such a configuration.
@@ -51,7 +51,7 @@ pub(super) fn is_one(path: &Path) -> bool {
 /// # Errors
 /// What is wrong with a text that is no such configuration at all.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>> {
-    let mut reader = Reader { path, text, errors: Vec::new() };
+    let mut reader = Reader { path, text, errors: Vec::new(), warnings: Vec::new() };
     if text.len() > TEXT_BYTES_MAX {
         let reason = format!("larger than {} MiB", TEXT_BYTES_MAX >> 20);
         return Err(vec![ConfigError::at(path, text, None, "", reason)]);
@@ -66,21 +66,28 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>>
         return Err(vec![ConfigError::at(path, text, None, "feeds", reason)]);
     };
     let (mut feed, mut feed_numbers) = (Vec::new(), Vec::new());
+    let mut has_all_feeds = true;
     for (number, entry) in entries.iter().enumerate() {
         if reader.errors.len() >= ERRORS_MAX {
+            has_all_feeds = false;
             break;
+        }
+        if reader.is_passed_over(entry, number) {
+            continue;
         }
         if let Some(table) = reader.feed(entry, &format!("feed[{number}]")) {
             feed.push(table);
             feed_numbers.push(number);
+        } else {
+            has_all_feeds = false;
         }
     }
-    let has_all_feeds = feed.len() == entries.len();
     let file = File { feed, ..File::default() };
-    let errors = reader.errors;
+    let Reader { errors, warnings, .. } = reader;
     Ok(Parsed {
         file,
         errors,
+        warnings,
         feed_numbers,
         has_all_feeds,
         has_all_converters: true,
@@ -109,9 +116,24 @@ struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
     errors: Vec<ConfigError>,
+    warnings: Vec<ConfigError>,
 }
 
 impl Reader<'_> {
+    /// Whether a feed is of a type that is not served; then there is a warning.
+    fn is_passed_over(&mut self, entry: &MarkedYaml<'_>, number: usize) -> bool {
+        let kind = entry.data.as_mapping_get("type");
+        let name = kind.and_then(text_of).unwrap_or_default();
+        let Some((_, why)) = TYPES_PASSED_OVER.iter().find(|(known, _)| *known == name) else {
+            return false;
+        };
+        let place = self.place(entry);
+        let (key, reason) =
+            (format!("feeds[{number}]"), format!("type {name} is passed over: {why}"));
+        self.warnings.push(ConfigError::at(self.path, self.text, Some(place), key, reason));
+        true
+    }
+
     fn complain(&mut self, at: &MarkedYaml<'_>, key: &str, reason: impl Into<String>) {
         let place = self.place(at);
         self.errors.push(ConfigError::at(self.path, self.text, Some(place), key, reason));
@@ -149,14 +171,8 @@ impl Reader<'_> {
                 "response_headers" => {
                     reply_headers = self.pairs(value, &format!("{key}.reply_headers"));
                 }
-                "caching" => {}
-                other => {
-                    let reason = format!(
-                        "unknown key `{other}`, expected one of `identifier`, `target_url`, `base_url`, \
-                         `ttl`, `type`, `request_headers`, `response_headers`, `caching`"
-                    );
-                    self.complain(value, &format!("{key}.{other}"), reason);
-                }
+                // That proxy passes over keys that it does not know, such as `slug`.
+                _ => {}
             }
         }
         if self.errors.len() == before {
@@ -204,13 +220,9 @@ impl Reader<'_> {
 
     fn check_type(&mut self, value: &MarkedYaml<'_>, key: &str) {
         let text = text_of(value).unwrap_or_default();
-        match TYPES.iter().find(|(name, _)| *name == text) {
-            Some((_, None)) => {}
-            Some((name, Some(why))) => self.complain(value, key, format!("type {name}: {why}")),
-            None => {
-                let reason = format!("expected `gtfs-rt`, `generic-http` or `gbfs`, not {text:?}");
-                self.complain(value, key, reason);
-            }
+        if !TYPES.contains(&text.as_str()) {
+            let reason = format!("expected `gtfs-rt`, `generic-http` or `gbfs`, not {text:?}");
+            self.complain(value, key, reason);
         }
     }
 
@@ -302,6 +314,20 @@ mod tests {
         assert_eq!(bikes.poll, Some(Duration::from_secs(30)));
     }
 
+    #[test]
+    fn unknown_keys_and_other_types_are_passed_over() {
+        let text = "feeds:\n- identifier: a\n  slug: a-b\n  type: generic-http\n  target_url: http://x/\n\
+                    - identifier: b\n  type: s3\n  bucket: c\n  path: d\n\
+                    - type: dynamic-irve-aggregate\n  identifier: e\n  feeds: [{slug: f}]\n";
+        let config = read(text).unwrap();
+        let ids: Vec<&str> = config.feeds.iter().map(|feed| feed.id.as_str()).collect();
+        assert_eq!(ids, ["a"]);
+        let warnings: Vec<&str> = config.source.warnings.iter().map(String::as_str).collect();
+        let [s3, merged] = warnings[..] else { panic!("{warnings:?}") };
+        assert!(s3.starts_with("proxy-config.yml line 6, feeds[1]: type s3"), "{s3}");
+        assert!(merged.starts_with("proxy-config.yml line 10, feeds[2]: type dynamic"), "{merged}");
+    }
+
     #[track_caller]
     fn check_refused(text: &str, expect: &[&str]) {
         assert_eq!(read(text).unwrap_err().lines().collect::<Vec<_>>(), expect);
@@ -318,12 +344,8 @@ mod tests {
                  letters, digits, '.', '_' and '-'",
                 "proxy-config.yml line 3, feeds[0].target_url: addresses begin with http, https, file or \
                  replay, not \"ftp\"",
-                "proxy-config.yml line 6, feeds[1].type: type s3: files in S3 are not read: publish \
-                 them under an http(s) URL",
                 "proxy-config.yml line 9, feeds[2].ttl: expected a whole number of seconds",
-                "proxy-config.yml line 11, feeds[3].bucket: unknown key `bucket`, expected one of \
-                 `identifier`, `target_url`, `base_url`, `ttl`, `type`, `request_headers`, \
-                 `response_headers`, `caching`",
+                "proxy-config.yml line 10, feeds[3]: missing key `target_url`",
                 "proxy-config.yml line 12, feeds[4]: missing key `target_url`",
                 "proxy-config.yml line 13, feeds[5]: expected the keys of a feed",
             ],

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +15,9 @@ use url::Url;
 
 use super::converters::{fault_of_siri, unreached};
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, LimitsTable, MapTable, Parsed, ServerTable};
-use super::stamp::Stamp;
-use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
-use super::{Beside, Config, Limits, Map, MapSource, Server, Source, Tls};
+use super::file::{FeedTable, MapTable, Parsed, ServerTable};
+use super::value::{ADDRESS, CountText, DurationText, SecretText, SizeText};
+use super::{Beside, Config, Map, MapSource, Server, Source, Tls};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
 const TEXT_CHARS_MAX: usize = 500;
@@ -38,12 +37,6 @@ const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_se
 /// A minute is what timetables are told in; who is a day late is another day's trip.
 const TRIP_LATE: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(86_400);
 const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
-const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
-const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
-/// Beyond it, what a session looks through at each of its steps would be felt.
-const CHANNELS: RangeInclusive<u64> = 1..=4_096;
-/// A larger one would count as more commands than a connection may send at once.
-const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
 
 /// Checks everything that the shape alone cannot say.
 ///
@@ -64,10 +57,11 @@ pub(super) fn resolve(
     checker.converters = checker.converters(file.converter, &parsed.converter_numbers);
     checker.converters.extend(others.converters.iter().map(Arc::clone));
     let defaults = Config::default();
-    let (imported, read) = checker.import(file.import.feeds)?;
+    let (imported, mut source) = checker.import(file.import.feeds)?;
+    source.warnings.extend(parsed.warnings.iter().map(ToString::to_string));
     let mut config = Config {
         server: checker.server(file.server, defaults.server),
-        limits: checker.limits(&file.limits, defaults.limits),
+        limits: checker.limits(file.limits, defaults.limits),
         token: file.token.and_then(|token| checker.token(token)),
         api: checker.api(file.api),
         admin: checker.admin(file.admin),
@@ -75,11 +69,12 @@ pub(super) fn resolve(
         keep: checker.keep(file.keep, defaults.keep),
         visitors: checker.visitors(file.visitors),
         validation: checker.validation(file.validation),
+        site: checker.site(file.site),
         map: checker.map(file.map),
         converters: checker.converters.clone(),
         validators: checker.validators(file.validator, &parsed.validator_numbers),
         feeds: checker.feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
-        source: Source { read, ..Source::default() },
+        source,
         smtp: None,
         alerts: Vec::new(),
     };
@@ -91,8 +86,8 @@ pub(super) fn resolve(
     Ok(config)
 }
 
-/// Feeds of another file, and how that looked when it was read.
-type Imported = (Vec<FeedConfig>, Vec<(PathBuf, Stamp)>);
+/// Feeds of another file, and where they came from.
+type Imported = (Vec<FeedConfig>, Source);
 
 pub(super) struct Checker<'a> {
     path: &'a Path,
@@ -167,26 +162,6 @@ impl<'a> Checker<'a> {
             }
         }
         proxies
-    }
-
-    fn limits(&mut self, table: &LimitsTable, defaults: Limits) -> Limits {
-        let connections = self
-            .count("limits.connections", &table.connections, COUNT)
-            .unwrap_or(defaults.connections);
-        let connections_per_address = self
-            .count("limits.connections_per_address", &table.connections_per_address, COUNT)
-            .unwrap_or(defaults.connections_per_address);
-        let channels_per_session = self
-            .count("limits.channels_per_session", &table.channels_per_session, CHANNELS)
-            .unwrap_or(defaults.channels_per_session);
-        Limits {
-            connections,
-            connections_per_address,
-            room_bytes: self.memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
-            total_bytes: self.memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
-            channels_per_session,
-            frame: self.memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
-        }
     }
 
     fn map(&mut self, table: MapTable) -> Map {
@@ -268,7 +243,7 @@ impl<'a> Checker<'a> {
             return Ok(Imported::default());
         }
         let config = Config::load_beside(&path, self.others)?;
-        Ok((config.feeds, config.source.read))
+        Ok((config.feeds, Source { file: None, ..config.source }))
     }
 
     fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize], imported: &HashSet<&str>) {
@@ -455,7 +430,7 @@ impl<'a> Checker<'a> {
         Some(bytes)
     }
 
-    fn memory(
+    pub(super) fn memory(
         &mut self,
         key: &str,
         text: &Option<Spanned<SizeText>>,

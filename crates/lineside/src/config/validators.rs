@@ -128,7 +128,7 @@ mod tests {
             (profile.program.timeout, profile.program.memory),
             (Duration::from_secs(86_400), 64 << 20)
         );
-        let faults: Vec<String> = config.faults_of_programs().collect();
+        let faults: Vec<String> = config.warnings().collect();
         assert!(faults.iter().any(|it| it.starts_with("validator[1].command: ")), "{faults:?}");
     }
 

@@ -31,7 +31,7 @@ pub(crate) enum Target {
     GtfsRt,
     /// Real time, in JSON
     GtfsRtJson,
-    /// Real time as SIRI 2.0, in XML
+    /// Real time as SIRI 2.1, in XML
     SiriXml,
     /// Real time as SIRI Lite, in JSON
     SiriJson,

@@ -35,7 +35,7 @@ static SCHEDULE: LazyLock<FeedId> =
     LazyLock::new(|| FeedId::new("schedule").expect("a plain word is the id of a feed"));
 
 /// The version of SIRI that is written.
-const SIRI_VERSION: &str = "2.0";
+const SIRI_VERSION: &str = "2.1";
 
 /// The schedule that messages of SIRI belong to.
 #[derive(Clone, Debug)]
@@ -214,7 +214,10 @@ fn message_of(
 fn write(message: &FeedMessage, to: Target) -> Result<Bytes, Refusal> {
     if to == Target::GtfsRtJson {
         let mut out = Vec::new();
-        let entities = message.entity.iter().cloned();
+        let entities = message.entity.iter().cloned().map(|mut entity| {
+            gtfs_rt::remove_extensions(&mut entity);
+            entity
+        });
         let written = gtfs_rt::to_json(&mut out, &message.header, entities);
         written.map_err(|error| Refusal::Unreadable(error.to_string()))?;
         return Ok(out.into());

@@ -105,6 +105,20 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Which share of the trips with known times, and of those that are cancelled, is neither late nor cancelled, from 0 to 1;
+    /// `None` where too little is known.
+    pub(crate) fn on_time_share(&self) -> Option<f64> {
+        let counts = self.counts.filter(|counts| counts.tell())?;
+        on_time_share(&counts)
+    }
+}
+
+fn on_time_share(counts: &DelayCounts) -> Option<f64> {
+    let known = counts.trips.saturating_sub(counts.unknown);
+    (known > 0).then(|| (counts.on_time + counts.early) as f64 / known as f64)
+}
+
 /// One source that is silent may hold the trip that is late: then only "yes" is certain.
 fn word(is_known: bool, stale: bool, counts: &DelayCounts) -> Word {
     if is_known && counts.late + counts.cancelled > 0 {
@@ -194,6 +208,12 @@ mod tests {
         for (is_known, stale, counts, expect) in all {
             assert_eq!(word(is_known, stale, &counts), expect, "{is_known} {stale} {counts:?}");
         }
+    }
+
+    #[test]
+    fn a_share_is_of_the_trips_that_are_known() {
+        assert_eq!(on_time_share(&counts(1, 1, 6, 12)), Some(0.75));
+        assert_eq!(on_time_share(&counts(0, 0, 0, 3)), None);
     }
 
     #[test]

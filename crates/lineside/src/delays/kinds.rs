@@ -1,6 +1,7 @@
 //! What riders call what they wait for.
 
 use lineside_formats::gtfs::Timetable;
+use lineside_ingest::RouteMode;
 
 /// A word for one of them, and for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,17 +12,8 @@ pub(crate) struct Noun {
     pub(crate) many: &'static str,
 }
 
-/// What stands for anything.
-const ANY: Noun = Noun { one: "train", many: "trips" };
-
-/// By `route_type`, the basic ones and the extended ones.
-const NOUNS: [(&[(u16, u16)], Noun); 5] = [
-    (&[(2, 2), (100, 199)], Noun { one: "train", many: "trains" }),
-    (&[(0, 0), (900, 999)], Noun { one: "tram", many: "trams" }),
-    (&[(1, 1), (400, 499)], Noun { one: "metro", many: "metros" }),
-    (&[(3, 3), (11, 11), (200, 299), (700, 899)], Noun { one: "bus", many: "buses" }),
-    (&[(4, 4), (1000, 1099), (1200, 1299)], Noun { one: "ferry", many: "ferries" }),
-];
+/// The word for any mode.
+const ANY: Noun = Noun { one: "trip", many: "trips" };
 
 impl Noun {
     /// The word for all of these; where they differ, one for any. Where there is no trip, the lines of the timetable say.
@@ -38,10 +30,20 @@ impl Noun {
         if nouns.all(|noun| noun == first) { first } else { ANY }
     }
 
+    /// The word for vehicles of these `route_type`s; where they differ, the word for any.
+    pub(crate) fn for_route_types(route_types: impl Iterator<Item = u16>) -> Self {
+        Self::of(route_types.map(Some), None)
+    }
+
     fn of_kind(kind: u16) -> Self {
-        let is_one =
-            |ranges: &&[(u16, u16)]| ranges.iter().any(|&(from, to)| (from..=to).contains(&kind));
-        NOUNS.iter().find(|(ranges, _)| is_one(ranges)).map_or(ANY, |(_, noun)| *noun)
+        match RouteMode::from_route_type(kind) {
+            RouteMode::Tram => Self { one: "tram", many: "trams" },
+            RouteMode::Metro => Self { one: "metro", many: "metros" },
+            RouteMode::Train => Self { one: "train", many: "trains" },
+            RouteMode::Bus => Self { one: "bus", many: "buses" },
+            RouteMode::Ferry => Self { one: "ferry", many: "ferries" },
+            RouteMode::Cable | RouteMode::Other => ANY,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::answer::{Answer, LineCount, Word};
 pub(crate) use self::day::{Day, Gap, LINES_OF_FEED_MAX, Quarter, first_start, gaps, number};
+pub(crate) use self::kinds::Noun;
 pub(crate) use self::looks::{keep, watch};
 pub(crate) use self::question::{Question, Source, is_of_alerts};
 pub(crate) use self::stops::STOPS_MAX;

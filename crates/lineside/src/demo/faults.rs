@@ -16,10 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Demo;
 use crate::app::App;
-use crate::http::{Refusal, bad};
+use crate::http::{Refusal, admin, bad};
 use crate::pages;
 
 const PATH: &str = "/demo/faults";
+/// The word for a healthy source; an empty value means the same.
+const NONE: &str = "none";
 /// The word that gives a feed back to its script.
 const SCRIPT: &str = "script";
 
@@ -44,7 +46,7 @@ struct Item {
     switched: bool,
 }
 
-/// A switch: a fault's word, nothing for health, or `script`.
+/// A switch: a fault's word, `none` or an empty value for a healthy source, or `script`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Switch {
@@ -63,10 +65,13 @@ async fn show(State((app, demo)): State<(App, Arc<Demo>)>, headers: HeaderMap) -
 }
 
 async fn switch(
-    State((_, demo)): State<(App, Arc<Demo>)>,
+    State((app, demo)): State<(App, Arc<Demo>)>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
+    if admin::is_own_page(&app, &headers) == Some(false) {
+        return Err(Refusal::OtherOrigin);
+    }
     let body = body.map_err(|rejection| bad("body", rejection.body_text()))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if kind.is_some_and(|kind| kind.starts_with("application/json")) {
@@ -110,12 +115,12 @@ impl Demo {
         let known = FeedId::parse(&switch.feed).filter(|feed| self.served().contains(feed));
         let feed = known.ok_or_else(|| Refusal::UnknownFeed(switch.feed.clone()))?;
         match switch.fault.as_deref().unwrap_or_default() {
-            "" => self.origin.faults().set(feed, None),
+            "" | NONE => self.origin.faults().set(feed, None),
             SCRIPT => self.origin.faults().follow_script(feed),
             word => {
                 let fault = word.parse().map_err(|_| {
                     let words = Fault::ALL.map(Fault::as_str).join(", ");
-                    bad("fault", format!("expected nothing, {SCRIPT}, or one of {words}"))
+                    bad("fault", format!("expected one of {NONE}, {SCRIPT}, {words}"))
                 })?;
                 self.origin.faults().set(feed, Some(fault));
             }
@@ -125,54 +130,58 @@ impl Demo {
 }
 
 fn page(app: &App, demo: &Demo, base: &str) -> Markup {
+    let items = demo.items();
+    let broken = items.iter().filter(|item| item.fault.is_some()).count();
     html! {
         h1 { "Faults" }
         p {
-            "The city's producers are well, unless you switch them to something else. What their "
-            "readers notice is on the page of each feed, once the feed was asked for again: a feed in "
-            "trouble is asked for less and less often."
+            @match broken {
+                0 => "All sources are healthy. ",
+                1 => "1 source has a fault. ",
+                n => { (n) " sources have a fault. " }
+            }
+            "Pick a fault to inject; its feed page shows the effect at the next poll. Failing feeds are polled less often."
         }
-        div.panel {
+        div.panel.faults {
             table.table {
                 thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
-                tbody { @for item in demo.items() { (row(&item, asked_in(app, item.feed))) } }
+                tbody { @for item in &items { (row(item, next_poll_in(app, item.feed))) } }
             }
         }
-        p { "By program: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
+        p { "From a program: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
     }
 }
 
 /// What the page's table shows of each feed.
-const COLUMNS: [&str; 4] = ["Feed", "Now", "Asked again", "Switch to"];
+const COLUMNS: [&str; 4] = ["Feed", "Fault", "Next poll", "Change to"];
 
-/// How long until a feed's producer is asked again, on the city's clock; `None` while it is asked.
-fn asked_in(app: &App, feed: &str) -> Option<Duration> {
+/// How long until a feed is polled again, on the city's clock; `None` while it is being polled.
+fn next_poll_in(app: &App, feed: &str) -> Option<Duration> {
     let next = app.ingest().feed(feed)?.status().next_poll?;
     Some(next.since(app.now())).filter(|wait| !wait.is_zero())
 }
 
-fn row(item: &Item, asked_in: Option<Duration>) -> Markup {
-    let now = item.fault.unwrap_or("well");
-    let by = if item.switched { "switched by hand" } else { "by its script" };
+fn row(item: &Item, next_poll: Option<Duration>) -> Markup {
+    let by = if item.switched { " (set by hand)" } else { " (script)" };
     html! {
         tr {
             th scope="row" { a href={ "/feeds/" (item.feed) } { (item.feed) } }
-            td { strong { (now) } " (" (by) ")" }
-            td { @match asked_in { Some(wait) => { "in " (wait.as_secs() + 1) " s" } None => "now" } }
+            td data-label=(COLUMNS[1]) { strong { (item.fault.unwrap_or(NONE)) } (by) }
+            td data-label=(COLUMNS[2]) { @match next_poll { Some(wait) => { "in " (wait.as_secs() + 1) " s" } None => "now" } }
             td {
                 form method="post" action=(PATH) {
                     input type="hidden" name="feed" value=(item.feed);
                     select name="fault" aria-label={ "Fault of " (item.feed) } {
-                        option value="" selected[item.fault.is_none()] { "nothing: well" }
+                        option value=(NONE) selected[item.fault.is_none()] { "none: healthy" }
                         @for fault in Fault::ALL {
                             option value=(fault) selected[item.fault == Some(fault.as_str())] {
                                 (meaning(fault))
                             }
                         }
-                        option value=(SCRIPT) { "as its script says" }
+                        option value=(SCRIPT) { "script: as given with --fault" }
                     }
                     " "
-                    button.button type="submit" { "Switch" }
+                    button.button type="submit" { "Apply" }
                 }
             }
         }
@@ -182,12 +191,12 @@ fn row(item: &Item, asked_in: Option<Duration>) -> Markup {
 /// What a fault looks like to a client.
 fn meaning(fault: Fault) -> &'static str {
     match fault {
-        Fault::Hang => "hang: takes the connection and never answers",
-        Fault::Http500 => "500: answers with an error",
-        Fault::Html => "html: sends a web page instead of its feed",
-        Fault::Truncate => "truncate: sends a part of its feed",
-        Fault::Empty => "empty: sends nothing",
+        Fault::Hang => "hang: accepts the connection and never answers",
+        Fault::Http500 => "500: answers 500 Internal Server Error",
+        Fault::Html => "html: sends a web page instead of data",
+        Fault::Truncate => "truncate: sends only a part of the body",
+        Fault::Empty => "empty: sends an empty body",
         Fault::Skew => "skew: sends old data",
-        Fault::Ids => "ids: sends ids that the schedule does not have",
+        Fault::Ids => "ids: sends ids that are not in the schedule",
     }
 }

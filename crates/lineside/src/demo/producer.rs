@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -29,6 +30,9 @@ struct Producer {
     clock: Arc<dyn Clock>,
 }
 
+/// How long the server may take nothing of a feed of the city.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Serves the city's feeds on a free port of this machine.
 pub(super) async fn serve(
     origin: Arc<Origin>,
@@ -43,7 +47,12 @@ pub(super) async fn serve(
         .route("/{*path}", get(feed).post(message))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(Producer { origin, clock });
-    let limits = ConnectionLimits { total: CONNECTIONS_MAX, per_address: CONNECTIONS_MAX };
+    let limits = ConnectionLimits {
+        total: CONNECTIONS_MAX,
+        per_address: CONNECTIONS_MAX,
+        unsent_bytes: usize::MAX,
+        send_timeout: SEND_TIMEOUT,
+    };
     let admission = Arc::new(Admission::new(limits));
     Ok((address, tokio::spawn(serve_http(listener, router, admission, None, shutdown))))
 }

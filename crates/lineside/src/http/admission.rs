@@ -5,20 +5,27 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
 use super::aside::Makers;
 use super::limits;
+use super::unsent::Unsent;
+use crate::address::client_network;
 
-/// How many connections there may be.
+/// How many connections there may be, and how long their replies wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionLimits {
     /// In all.
     pub(crate) total: usize,
-    /// From one address; loopback is exempt.
+    /// From one address, or one /64 network of IPv6; loopback is exempt.
     pub(crate) per_address: usize,
+    /// Bytes that all replies made for one request each may hold until they are sent.
+    pub(crate) unsent_bytes: usize,
+    /// How long a client may take nothing of a reply.
+    pub(crate) send_timeout: Duration,
 }
 
 /// The places for connections, and how many were refused one.
@@ -26,6 +33,8 @@ pub(crate) struct ConnectionLimits {
 pub(crate) struct Admission {
     connections: Arc<Semaphore>,
     addresses: Arc<Addresses>,
+    unsent: Arc<Unsent>,
+    send_timeout: Duration,
     /// Refused connections that are being told so.
     goodbyes: Arc<Semaphore>,
     /// Requests that read what is remembered.
@@ -43,6 +52,8 @@ impl Admission {
         Self {
             connections: Arc::new(Semaphore::new(limit(limits.total))),
             addresses: Arc::new(addresses),
+            unsent: Unsent::new(limits.unsent_bytes),
+            send_timeout: limits.send_timeout,
             goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
             readers: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
             makers: Arc::new(Semaphore::new(limits::SIRI_MAKERS_MAX)),
@@ -90,15 +101,26 @@ impl Admission {
         &self.line_makers
     }
 
+    /// What waits to be sent.
+    pub(crate) fn unsent(&self) -> &Arc<Unsent> {
+        &self.unsent
+    }
+
+    /// How long a client may take nothing of a reply.
+    pub(super) fn send_timeout(&self) -> Duration {
+        self.send_timeout
+    }
+
     /// Connections that are open.
     pub(crate) fn n_open(&self) -> u32 {
         self.connections.held()
     }
 
     /// How many were refused since the start, by the limit that they met.
-    pub(crate) fn refused(&self) -> [(&'static str, u64); 2] {
+    pub(crate) fn refused(&self) -> [(&'static str, u64); 3] {
         let by_address = self.addresses.refused.load(Relaxed);
-        [("connections", self.connections.refused()), ("address", by_address)]
+        let unsent = self.unsent.n_refused();
+        [("connections", self.connections.refused()), ("address", by_address), ("unsent", unsent)]
     }
 }
 
@@ -124,6 +146,7 @@ impl Addresses {
         if address.is_loopback() {
             return Some(None);
         }
+        let address = client_network(address);
         let mut open = this.open.lock();
         let count = open.entry(address).or_insert(0);
         if *count >= this.most {
@@ -158,7 +181,8 @@ mod tests {
     use super::*;
 
     fn admission(total: usize, per_address: usize) -> Admission {
-        Admission::new(ConnectionLimits { total, per_address })
+        let (unsent_bytes, send_timeout) = (1 << 20, Duration::from_secs(30));
+        Admission::new(ConnectionLimits { total, per_address, unsent_bytes, send_timeout })
     }
 
     fn address(text: &str) -> IpAddr {
@@ -173,7 +197,15 @@ mod tests {
         assert!(admission.admit(address("192.0.2.8")).is_some(), "another is not its fault");
         drop(first);
         assert!(admission.admit(address("192.0.2.7")).is_some());
-        assert_eq!(admission.refused(), [("connections", 0), ("address", 1)]);
+        assert_eq!(admission.refused()[..2], [("connections", 0), ("address", 1)]);
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address() {
+        let admission = admission(10, 1);
+        let _place = admission.admit(address("2001:db8::1")).expect("the first is welcome");
+        assert!(admission.admit(address("2001:db8::ffff:2")).is_none());
+        assert!(admission.admit(address("2001:db8:0:1::1")).is_some());
     }
 
     #[test]

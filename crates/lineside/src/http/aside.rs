@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::errors::Refusal;
 use crate::app::App;
+use crate::pages::keep_context;
 
 /// Answers that are made at once; who comes then waits some milliseconds.
 const MADE_AT_ONCE: usize = 4;
@@ -55,7 +56,7 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
+    tokio::task::spawn_blocking(keep_context(work)).await.map_err(|error| {
         tracing::error!(%error, "work for a request failed");
         Refusal::Internal
     })

@@ -7,26 +7,33 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::IntoResponse as _;
 use bytes::Bytes;
+use http::{HeaderMap, Version, header};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
-use hyper_util::service::TowerToHyperService;
 use lineside_wire::partition::{Newcomer, Partitions};
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tower::ServiceExt as _;
 
 use super::admission::{Admission, Place};
+use super::errors::Refusal;
+use super::frame_limit::FrameLimited;
+use super::limits;
+use super::pace::{PacedSocket, SocketActivity};
 use super::proxies::{Peer, Proxies};
+use super::streams::StreamExecutor;
 use super::takeover::{self, Connection, Door, Leaving, Watched};
+use super::unsent::SendBounds;
+use crate::patience::pause;
 use crate::shutdown::Shutdown;
 
 /// What serves one connection of HTTP/1, until it ends or goes to a partition.
@@ -38,18 +45,33 @@ pub(super) struct Http1 {
     pub(super) shutdown: Shutdown,
     pub(super) peer: Peer,
     pub(super) client: Option<Behind>,
+    pub(super) bounds: SendBounds,
 }
 
 /// What tells whose connection it is when a proxy made it.
+#[derive(Clone)]
 pub(super) struct Behind {
     pub(super) proxy: IpAddr,
     pub(super) proxies: Proxies,
     pub(super) admission: Arc<Admission>,
 }
 
+impl Behind {
+    fn client(&self, headers: &HeaderMap) -> IpAddr {
+        self.proxies.client(self.proxy, headers)
+    }
+}
+
+/// Whether a request says once which host it is for (RFC 9112 §3.2).
+fn names_one_host<B>(request: &http::Request<B>) -> bool {
+    let count = request.headers().get_all(header::HOST).iter().take(2).count();
+    count == 1 || count == 0 && request.version() < Version::HTTP_11
+}
+
 impl Http1 {
     pub(super) async fn drive(self, socket: impl Connection, place: Place) {
-        let Self { builder, router, partitions, refusal, shutdown, peer, client } = self;
+        let Self { builder, router, partitions, refusal, shutdown, peer, client, bounds } = self;
+        let timeout = bounds.timeout;
         let place = Arc::new(Mutex::new(place));
         let client = client.map(|client| (Arc::new(client), Arc::clone(&place)));
         let door = Door::new();
@@ -57,21 +79,27 @@ impl Http1 {
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(peer);
             let (router, door) = (router.clone(), opened.clone());
-            let client = client.clone().map(|(behind, place)| {
-                (behind.proxies.client(behind.proxy, request.headers()), behind, place)
-            });
+            let client = client
+                .clone()
+                .map(|(behind, place)| (behind.client(request.headers()), behind, place));
+            let bounds = bounds.clone();
+            let owner = bounds.owner(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
             Box::pin(async move {
+                if !names_one_host(&request) {
+                    return Ok(bounds.outgoing(&owner, Refusal::BadHost.into_response()));
+                }
                 let Ok(response) = router.oneshot(request.map(Body::new)).await;
                 // A session counts for who is at its other end, not for the proxy between.
                 if takeover::is_one(&response)
                     && let Some((address, behind, place)) = client
                     && !behind.admission.assign(&mut place.lock(), address)
                 {
-                    return Ok(takeover::overloaded());
+                    return Ok(bounds.outgoing(&owner, takeover::overloaded()));
                 }
-                Ok::<_, Infallible>(door.pass(response).await)
+                Ok::<_, Infallible>(bounds.outgoing(&owner, door.pass(response).await))
             })
         });
+        let socket = PacedSocket::new(socket, timeout);
         let io = TokioIo::new(Watched::new(socket, door.clone()));
         let mut connection = builder.serve_connection(io, service);
         let mut closing = pin!(shutdown.closing());
@@ -104,27 +132,72 @@ impl Http1 {
 
 /// What serves one connection of HTTP/2, until it ends.
 pub(super) struct Http2 {
-    pub(super) builder: auto::Builder<TokioExecutor>,
     pub(super) watcher: Watcher,
     pub(super) peer: Peer,
+    pub(super) client: Option<Behind>,
+    pub(super) bounds: SendBounds,
 }
 
 impl Http2 {
     pub(super) async fn drive(
         self,
-        socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        socket: impl Connection + 'static,
         router: Router,
         place: Place,
     ) {
-        let Self { builder, watcher, peer } = self;
-        let service = router.map_request(move |mut request: http::Request<Incoming>| {
+        let Self { watcher, peer, client, bounds } = self;
+        let socket = PacedSocket::new(socket, bounds.timeout);
+        let activity = Arc::clone(socket.activity());
+        let replies = bounds.clone();
+        let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            request.map(Body::new)
+            let client = || client.as_ref().map_or(peer.0, |it| it.client(request.headers()));
+            let (owner, replies) = (replies.owner(client), replies.clone());
+            let router = router.clone();
+            Box::pin(async move {
+                let Ok(response) = router.oneshot(request.map(Body::new)).await;
+                Ok::<_, Infallible>(replies.outgoing(&owner, response))
+            })
         });
-        let service = TowerToHyperService::new(service);
-        let connection = builder.serve_connection(TokioIo::new(socket), service);
-        tell_of_end(watcher.watch(connection.into_owned()).await.err());
+        let io = TokioIo::new(FrameLimited::new(socket));
+        let connection = http2_builder(&bounds, &activity).serve_connection(io, service);
+        tokio::select! {
+            ended = watcher.watch(connection) => tell_of_end(ended.err()),
+            () = nothing_moves(&bounds, &activity) => {
+                tell_of_end(Some("its client leaves no room for what is left of its replies"));
+            }
+        }
         drop(place);
+    }
+}
+
+fn http2_builder(
+    bounds: &SendBounds,
+    activity: &Arc<SocketActivity>,
+) -> http2::Builder<StreamExecutor> {
+    let (timeout, socket) = (bounds.timeout, Arc::clone(activity));
+    let mut builder = http2::Builder::new(StreamExecutor { timeout, socket });
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits::HEAD_TIMEOUT)
+        .max_concurrent_streams(limits::STREAMS_PER_CONNECTION_MAX)
+        .max_send_buf_size(limits::STREAM_BUFFER_BYTES)
+        .max_header_list_size(limits::HEAD_BYTES_MAX as u32);
+    builder
+}
+
+/// Ends when bytes of replies have waited for the timeout although no stream is open any more: a client that makes its
+/// windows smaller again can leave such bytes behind.
+async fn nothing_moves(bounds: &SendBounds, activity: &SocketActivity) {
+    let mut before = None;
+    loop {
+        pause(bounds.timeout).await;
+        let is_left = activity.streams().load(Relaxed) == 0 && bounds.unsent_bytes() > 0;
+        let now = is_left.then(|| (bounds.unsent_bytes(), activity.written()));
+        if now.is_some() && now == before {
+            return;
+        }
+        before = now;
     }
 }
 

@@ -111,7 +111,9 @@ pub(crate) fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> b
     let kind = content_type.to_str().unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     kind.starts_with("text/")
-        || ["json", "xml", "javascript", "protobuf"].iter().any(|mark| kind.contains(mark))
+        || ["json", "xml", "javascript", "protobuf", "openmetrics"]
+            .iter()
+            .any(|mark| kind.contains(mark))
         || kind == "application/octet-stream"
 }
 

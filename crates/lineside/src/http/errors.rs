@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use lineside_hub::BadChannel;
 use lineside_ingest::ArchiveError;
 use lineside_wire::sse::OpenError;
 use lineside_wire::websocket::handshake::HandshakeError;
@@ -36,6 +37,22 @@ pub(crate) enum Refusal {
         /// The route's id.
         route: String,
     },
+    /// The feed has no trip with this id.
+    UnknownTrip {
+        /// The feed's id.
+        feed: String,
+        /// The trip's id.
+        trip: String,
+    },
+    /// The trip does not run on this date.
+    TripNotOnDate {
+        /// The feed's id.
+        feed: String,
+        /// The trip's id.
+        trip: String,
+        /// The date, as asked.
+        date: String,
+    },
     /// The GBFS system has no such file in this version.
     UnknownFile {
         /// The system's id.
@@ -60,6 +77,17 @@ pub(crate) enum Refusal {
         /// What is expected.
         reason: Cow<'static, str>,
     },
+    /// The address has no such query parameter.
+    UnknownParameter {
+        /// Its name, as sent.
+        name: String,
+        /// The parameter that may be meant.
+        nearest: Option<String>,
+        /// The parameters that the address has.
+        known: Vec<String>,
+    },
+    /// A query parameter that takes one value was given more than one.
+    RepeatedParameter(String),
     /// The feed is of another format than the address promises.
     OtherFormat {
         /// The feed's id.
@@ -83,6 +111,8 @@ pub(crate) enum Refusal {
         /// The feed's own reason, in words.
         reason: String,
     },
+    /// `If-Match` names another version than the one that is served.
+    PreconditionFailed,
     /// The part that is asked for is not in the body.
     BadRange {
         /// The bytes of the whole body.
@@ -98,6 +128,8 @@ pub(crate) enum Refusal {
     UriTooLong,
     /// The path is not UTF-8 once it is decoded.
     NotText,
+    /// The request names no host, or several.
+    BadHost,
     /// The server API has no key, or another one.
     NoKey,
     /// A channel is not for this client.
@@ -131,6 +163,10 @@ pub(crate) enum Refusal {
     Internal,
 }
 
+/// In a response's extensions: it says that the server is at fault, and has to be logged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OurFault;
+
 /// The body of every refusal.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
@@ -154,6 +190,8 @@ impl Refusal {
             Self::UnknownFeed(_) => (StatusCode::NOT_FOUND, "unknown_feed"),
             Self::UnknownStop { .. } => (StatusCode::NOT_FOUND, "unknown_stop"),
             Self::UnknownRoute { .. } => (StatusCode::NOT_FOUND, "unknown_route"),
+            Self::UnknownTrip { .. } => (StatusCode::NOT_FOUND, "unknown_trip"),
+            Self::TripNotOnDate { .. } => (StatusCode::NOT_FOUND, "trip_not_on_date"),
             Self::UnknownFile { .. } => (StatusCode::NOT_FOUND, "unknown_file"),
             Self::UnknownPath | Self::UnknownReport => (StatusCode::NOT_FOUND, "not_found"),
             Self::OtherFormat { .. } => (StatusCode::NOT_FOUND, "other_format"),
@@ -162,7 +200,11 @@ impl Refusal {
                 let status = StatusCode::from_u16(error.status());
                 (status.unwrap_or(StatusCode::BAD_REQUEST), error.code())
             }
-            Self::BadParameter { .. } => (StatusCode::BAD_REQUEST, "bad_parameter"),
+            Self::BadParameter { .. } | Self::RepeatedParameter(_) => {
+                (StatusCode::BAD_REQUEST, "bad_parameter")
+            }
+            Self::UnknownParameter { .. } => (StatusCode::BAD_REQUEST, "unknown_parameter"),
+            Self::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "precondition_failed"),
             Self::Handshake(error) => {
                 let status = StatusCode::from_u16(error.status);
                 (status.unwrap_or(StatusCode::BAD_REQUEST), "bad_handshake")
@@ -170,6 +212,7 @@ impl Refusal {
             Self::BadRange { .. } => (StatusCode::RANGE_NOT_SATISFIABLE, "bad_range"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
             Self::NotText => (StatusCode::BAD_REQUEST, "bad_address"),
+            Self::BadHost => (StatusCode::BAD_REQUEST, "bad_host"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
             Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
             Self::NotReadable => (StatusCode::SERVICE_UNAVAILABLE, "not_readable"),
@@ -208,44 +251,45 @@ impl Refusal {
 
     fn detail(&self) -> String {
         match self {
-            Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
-            Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
-            Self::UnknownRoute { feed, route } => format!("feed {feed} has no route {route:?}"),
-            Self::UnknownFile { feed, version, file } => {
-                format!(
-                    "system {feed} has no file {file:?} in version {version:?}: see its gbfs.json"
-                )
-            }
-            Self::UnknownPath => "there is nothing at this address".to_owned(),
-            Self::UnknownReport => {
-                "there is no such report: nothing was looked at yet, or it is not kept any more"
-                    .to_owned()
-            }
+            Self::UnknownFeed(_)
+            | Self::UnknownStop { .. }
+            | Self::UnknownRoute { .. }
+            | Self::UnknownTrip { .. }
+            | Self::TripNotOnDate { .. }
+            | Self::UnknownFile { .. }
+            | Self::UnknownPath
+            | Self::UnknownReport => self.missing_detail(),
             Self::MethodNotAllowed => "this address has no such method".to_owned(),
-            Self::Channels(error) => error.to_string(),
+            Self::Channels(error) => channels_detail(error),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),
+            Self::UnknownParameter { name, nearest, known } => {
+                unknown_parameter(name, nearest.as_deref(), known)
+            }
+            Self::RepeatedParameter(name) => format!("{name}: takes one value, not several"),
             Self::OtherFormat { feed, is, wanted } => {
                 format!("feed {feed} is {is}, and this address serves {wanted}")
             }
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
+            Self::PreconditionFailed => "If-Match names another version of this".to_owned(),
             Self::BadRange { length } => format!("there are {length} bytes, none where Range asks"),
             Self::NotReadable => "what is remembered cannot be read at the moment".to_owned(),
-            Self::Busy => "as many answers are being made as may be at once".to_owned(),
+            Self::Busy => {
+                "the server is making or sending as many replies as it may: try again".to_owned()
+            }
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
+            Self::BadHost => "a request needs exactly one Host header".to_owned(),
             Self::NoKey => "X-API-Key has to hold the key of [api]".to_owned(),
             Self::Denied(why) => why.to_string(),
             Self::NotAdmin => {
                 "this needs the admin's token in Authorization: Bearer, or a session of /login"
                     .to_owned()
             }
-            Self::OtherOrigin => {
-                "with a session, only pages of this server may ask for this".to_owned()
-            }
+            Self::OtherOrigin => "only a page of this server may ask a browser for this".to_owned(),
             Self::TooManyAttempts(wait) => {
-                format!("too many wrong tokens: try again in {} s", whole_seconds(*wait))
+                format!("too many wrong tokens or keys: try again in {} s", whole_seconds(*wait))
             }
             Self::ProfileRunning(wait) => {
                 format!("another recording is under way for {} s more", whole_seconds(*wait))
@@ -261,12 +305,57 @@ impl Refusal {
         }
     }
 
+    /// What is missing, of the refusals that are 404.
+    fn missing_detail(&self) -> String {
+        match self {
+            Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
+            Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
+            Self::UnknownRoute { feed, route } => format!("feed {feed} has no route {route:?}"),
+            Self::UnknownTrip { feed, trip } => format!("feed {feed} has no trip {trip:?}"),
+            Self::TripNotOnDate { feed, trip, date } => {
+                format!("trip {trip:?} of feed {feed} does not run on {date}")
+            }
+            Self::UnknownFile { feed, version, file } => {
+                format!(
+                    "system {feed} has no file {file:?} in version {version:?}: see its gbfs.json"
+                )
+            }
+            Self::UnknownPath => "there is nothing at this address".to_owned(),
+            Self::UnknownReport => {
+                "there is no such report: nothing was looked at yet, or it is not kept any more"
+                    .to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
     fn problem(&self) -> (StatusCode, Problem) {
         let (status, code) = self.status_and_code();
         let title = status.canonical_reason().unwrap_or("Refused");
         let kind = "about:blank";
         (status, Problem { kind, title, status: status.as_u16(), code, detail: self.detail() })
     }
+}
+
+/// The types of channels, for whoever asks for another one.
+const CHANNEL_TYPES: &str = "feed/…, route/…, stop/…, vehicle/…, trip/…, alerts/…, station/…, area/…, report/…, ops/… or app/…";
+
+fn channels_detail(error: &OpenError) -> String {
+    match error {
+        OpenError::BadChannel { why: BadChannel::UnknownForm, .. } => {
+            format!("{error}; use {CHANNEL_TYPES}")
+        }
+        error => error.to_string(),
+    }
+}
+
+fn unknown_parameter(name: &str, nearest: Option<&str>, known: &[String]) -> String {
+    let suggestion = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
+    let known = match known {
+        [] => "this address takes no parameters".to_owned(),
+        known => format!("this address takes {}", known.join(", ")),
+    };
+    format!("unknown parameter {name:?}{}; {known}", suggestion.unwrap_or_default())
 }
 
 impl From<ArchiveError> for Refusal {
@@ -301,8 +390,12 @@ impl IntoResponse for Refusal {
             }
             _ => None,
         };
+        let is_ours = matches!(self, Self::Internal);
         let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
         let mut response = (status, body).into_response();
+        if is_ours {
+            response.extensions_mut().insert(OurFault);
+        }
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);

@@ -54,7 +54,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         (status = 400, description = "`bad_channel` or `too_many_channels`", body = Problem),
         (status = 401, description = "`unauthorized`, `token_expired` or `not_admin`", body = Problem),
         (status = 403, description = "`permission_denied`", body = Problem),
-        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 404, description = "`unknown_feed`, `unknown_stop`, `unknown_route` or `unknown_trip`", body = Problem),
         (status = 429, description = "`too_many_attempts`", body = Problem),
         (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
     )

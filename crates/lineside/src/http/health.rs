@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 
 use super::aside::aside;
 use super::errors::Refusal;
+use super::reply::{Representation, Wants};
 use crate::app::App;
 use crate::metrics::{self, Form};
 
@@ -61,23 +62,32 @@ async fn ready(State(app): State<App>) -> Response {
 
 /// What the server counts
 ///
-/// OpenMetrics text, or Prometheus's messages with native histograms for who accepts them.
+/// OpenMetrics text, the classic Prometheus text for clients that prefer `text/plain`, or protobuf messages with native
+/// histograms for clients that prefer them.
 #[utoipa::path(
     get, path = "/metrics", tag = "operate",
     responses((
         status = 200, description = "The figures",
         content(
             (String = "application/openmetrics-text"),
+            (String = "text/plain"),
             (Vec<u8> = "application/vnd.google.protobuf"),
         )
     ))
 )]
-async fn figures(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+async fn figures(
+    State(app): State<App>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
     let form = Form::accepted(&headers);
-    let kind = (header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
-    let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let vary = (header::VARY, HeaderValue::from_static("Accept"));
+    let kind = HeaderValue::from_static(form.content_type());
+    let asked = app.clone();
     // Of thousands of feeds it takes milliseconds to write it out.
-    let figures = aside(move || metrics::figures(&app, form)).await?;
-    Ok(([kind, no_store, vary], figures).into_response())
+    let figures = aside(move || metrics::figures(&asked, form)).await?;
+    let reply = Representation::new(kind, figures).private().passing();
+    let mut reply = reply.reply(&wants, &app).await;
+    let vary = HeaderValue::from_static("Accept, Accept-Encoding");
+    reply.headers_mut().insert(header::VARY, vary);
+    Ok(reply)
 }

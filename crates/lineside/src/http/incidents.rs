@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// What went wrong with feeds, as Atom
 ///
-/// An entry for each time that a feed was late, stale, failing or empty in the last 30 days, the newest 100.
+/// An entry for each time that a feed was late, stale, expired, failing or empty in the last 30 days, the newest 100.
 #[utoipa::path(
     get, path = "/incidents.atom", tag = "catalog",
     responses(

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::admin;
-use super::errors::Refusal;
+use super::errors::{OurFault, Refusal};
 use super::limits;
 use super::reply::{Representation, Wants};
 use crate::app::App;
@@ -25,6 +25,9 @@ const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding
 /// What a producer's bytes may do when somebody opens them as a page of ours: nothing.
 const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";
 
+/// For how long a browser that has come over TLS comes back over nothing else: 30 days. Not for other hosts of the domain.
+const ENCRYPTED_ONLY: &str = "max-age=2592000";
+
 /// Marks a reply that pages of others may show in a frame; no other reply of ours may stand in one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Embeddable;
@@ -32,6 +35,7 @@ pub(crate) struct Embeddable;
 /// Lays what every reply has in common around the router.
 pub(crate) fn wrap(router: Router, app: &App) -> Router {
     router
+        .layer(middleware::from_fn_with_state(app.clone(), pages::provide_context))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(after_panic))
         .layer(middleware::from_fn_with_state(app.clone(), add_headers))
@@ -50,10 +54,15 @@ async fn bound_and_count(State(app): State<App>, request: Request, next: Next) -
     let stopwatch = Stopwatch::start();
     let template = request.extensions().get::<MatchedPath>();
     let asked = Addresses::of(template.map(MatchedPath::as_str));
+    let path = template.map(|path| path.as_str().to_owned());
     let response = match check_address(request.uri()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
+    if response.extensions().get::<OurFault>().is_some() {
+        let address = path.as_deref().unwrap_or_default();
+        tracing::error!(address, "a request was answered 500: the reply could not be made");
+    }
     app.metrics().count_request(asked, response.status(), stopwatch.elapsed());
     response
 }
@@ -88,6 +97,9 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
         }
         set(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
         set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
+    if app.config().server.tls.is_some() {
+        set(headers, header::STRICT_TRANSPORT_SECURITY, ENCRYPTED_ONLY);
     }
     set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
@@ -131,6 +143,7 @@ pub(crate) async fn represent_pages(
     let (mut parts, body) = response.into_parts();
     let embeddable = parts.extensions.remove::<Embeddable>();
     let Ok(body) = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await else {
+        tracing::error!("a page is larger than {} bytes", limits::PAGE_BYTES_MAX);
         return Refusal::Internal.into_response();
     };
     let Some(kind) = parts.headers.remove(header::CONTENT_TYPE) else {

@@ -22,6 +22,26 @@ pub(crate) const MEMBERS_MAX: usize = 10_000;
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause before a torn first line of HTTP/2 is looked at again.
 pub(crate) const PREFACE_PAUSE: Duration = Duration::from_millis(20);
+/// How fast a client has to take its replies while bytes wait for it, in bytes per second on average over twice
+/// `limits.send_timeout`. The slowest phone is faster.
+pub(crate) const SEND_RATE_MIN: u128 = 1024;
+/// The parts of `limits.unsent_bytes` that one connection and one address may have.
+pub(crate) const UNSENT_CONNECTION_PART: usize = 16;
+/// See [`UNSENT_CONNECTION_PART`].
+pub(crate) const UNSENT_ADDRESS_PART: usize = 4;
+/// Replies larger than this may have half of `limits.unsent_bytes`.
+pub(crate) const UNSENT_LARGE_BYTES: usize = 1024 * 1024;
+/// Bytes of a reply that a stream of HTTP/2 gives out at a time.
+pub(crate) const PIECE_BYTES_MAX: usize = 16 * 1024;
+/// Bytes that a stream of HTTP/2 may give out before they are in the socket.
+pub(crate) const STREAM_BUFFER_BYTES: usize = 64 * 1024;
+/// How often a stream that gets no room may wait once more because the whole connection is slow.
+pub(crate) const STREAM_EXCUSES_MAX: u32 = 10;
+/// Frames of HTTP/2 without a request that a client may send at once, and per second. It has one more for each KiB that it
+/// is sent, to open its windows.
+pub(crate) const CONTROL_FRAMES_BURST: u64 = 20_000;
+/// See [`CONTROL_FRAMES_BURST`].
+pub(crate) const CONTROL_FRAMES_PER_SECOND: u64 = 500;
 /// Requests under way at once on one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 128;
 /// Connections beyond the limit that are being told so; more are closed without a word.
@@ -43,6 +63,8 @@ pub(crate) const OFFSET_MAX: usize = 1_000_000;
 pub(crate) const SEARCH_CHARS_MAX: usize = 200;
 /// Items on one page of a list, and when the request does not say.
 pub(crate) const PAGE_ITEMS_MAX: usize = 500;
+/// Bytes of the items on one page of a list of search results.
+pub(crate) const PAGE_ITEMS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// See [`PAGE_ITEMS_MAX`].
 pub(crate) const PAGE_ITEMS_DEFAULT: usize = 50;
 /// Vehicles in one reply; a whole country's fit, and the reply stays below 64 MiB.
@@ -50,11 +72,13 @@ pub(crate) const VEHICLES_MAX: usize = 50_000;
 /// Departures in one reply, and how far they look ahead: those of a stop's channel.
 pub(crate) const DEPARTURES_MAX: usize = 40;
 
-/// Journeys or situations in one answer of SIRI; some kilobytes each.
+/// Journeys or situations in one part of an answer of SIRI; some kilobytes each.
 pub(crate) const SIRI_ELEMENTS_MAX: usize = 3_000;
+/// Journeys or situations in one answer of SIRI that has no parts, because the client does not say its name.
+pub(crate) const SIRI_WHOLE_MAX: usize = 5_000;
 /// Vehicles in one answer of SIRI; a country's fit.
 pub(crate) const SIRI_VEHICLES_MAX: usize = 15_000;
-/// Records in one answer of the Nordic form that does not say how many.
+/// Records in one part of the Nordic form where `maxSize` does not say how many.
 pub(crate) const SIRI_NORDIC_USUAL: u32 = 1_500;
 /// Lines or stops in one answer of SIRI.
 pub(crate) const SIRI_DISCOVERED_MAX: usize = 50_000;

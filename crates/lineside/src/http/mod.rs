@@ -13,14 +13,17 @@ mod encoding;
 mod errors;
 mod events;
 pub(crate) mod found;
+mod frame_limit;
 mod gbfs;
 mod geojson;
 mod health;
 mod incidents;
+mod known_parameters;
 mod layers;
 pub(crate) mod limits;
 mod map_files;
 mod openapi;
+mod pace;
 mod parameters;
 mod prepared;
 mod proxies;
@@ -38,16 +41,19 @@ mod sending;
 mod server;
 mod server_api;
 mod siri;
+mod streams;
 mod systems;
 mod takeover;
 mod times;
 mod tls;
+mod unsent;
 mod websocket;
 
-use axum::Router;
-use axum::response::{Html, IntoResponse as _, Response};
-use http::{HeaderMap, StatusCode, header};
-use maud::html;
+use std::sync::Arc;
+
+use axum::response::{IntoResponse as _, Response};
+use axum::{Router, middleware};
+use http::{HeaderMap, header};
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
@@ -56,6 +62,7 @@ pub(crate) use api::versions::{read as read_versions, read_reports};
 pub(crate) use aside::{Makers, aside, remembered};
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
+use known_parameters::{KnownParameters, refuse_unknown_parameters};
 pub(crate) use layers::{Embeddable, producer_policy, represent_pages};
 pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
@@ -74,11 +81,14 @@ use crate::pages;
 /// Everything that the server answers: the API, the streams, the map's files and the pages.
 pub(crate) fn router(app: &App) -> Router {
     let (api, document) = documented_routes(app).split_for_parts();
+    let document = Arc::new(openapi::finish(&document));
+    let known = Arc::new(KnownParameters::from_description(&document));
     let router = api
-        .merge(openapi::router(document))
+        .merge(openapi::router(&document))
+        .layer(middleware::from_fn_with_state(known, refuse_unknown_parameters))
         .merge(map_files::router())
         .with_state(app.clone())
-        .merge(pages::router(app.clone()))
+        .merge(pages::router(app.clone(), document))
         .merge(crate::demo::router(app))
         .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
         .fallback(unknown_path);
@@ -109,10 +119,5 @@ async fn unknown_path(headers: HeaderMap) -> Response {
     if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
         return Refusal::UnknownPath.into_response();
     }
-    let words = html! {
-        h1 { "Nothing here" }
-        p { "There is nothing at this address. " a href="/" { "All feeds" } " are a good start." }
-    };
-    (StatusCode::NOT_FOUND, Html(pages::frame("Nothing here", &words).into_string()))
-        .into_response()
+    pages::not_found("There is nothing at this address.")
 }

@@ -1,10 +1,13 @@
-//! The description of the API, generated from the handlers.
+//! The description of the API, generated from the handlers. `finish` adds what holds for all of them.
+
+mod finish;
 
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use bytes::Bytes;
 use http::HeaderValue;
+use serde_json::Value;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 
@@ -35,10 +38,14 @@ pub(super) fn frame() -> OpenApi {
     OpenApiBuilder::new().info(info).components(Some(components)).build()
 }
 
+/// The whole description, as it is served.
+pub(super) fn finish(document: &OpenApi) -> Value {
+    finish::finish(serde_json::to_value(document).expect("a description made of texts serializes"))
+}
+
 /// Serves the finished description.
-pub(super) fn router(document: OpenApi) -> Router<App> {
-    let body = document.to_pretty_json().expect("a description made of texts serializes");
-    let body = Bytes::from(body);
+pub(super) fn router(document: &Value) -> Router<App> {
+    let body = Bytes::from(format!("{document:#}"));
     Router::new().route(
         PATH,
         get(move |State(app): State<App>, wants: Wants| {

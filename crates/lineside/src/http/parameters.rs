@@ -75,6 +75,14 @@ impl Parameters {
         number.map(Some).ok_or_else(|| bad(name, format!("expected a number from 0 to {most}")))
     }
 
+    /// A whole number from 1 to `most`.
+    pub(crate) fn count(&self, name: &'static str, most: usize) -> Result<Option<usize>, Refusal> {
+        match self.number(name, most)? {
+            Some(0) => Err(bad(name, format!("expected a number from 1 to {most}"))),
+            number => Ok(number),
+        }
+    }
+
     /// One of a few words, each with what it stands for.
     pub(crate) fn choice<T: Copy>(
         &self,

@@ -21,6 +21,7 @@ use super::ranges::{self, Asked};
 use super::reply::{Wants, http_date, tag};
 use super::sending::FromFile;
 use super::systems::Form;
+use super::unsent::SharedBody;
 
 /// Under which name and as what the bytes go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,7 @@ impl Body {
 impl IntoResponse for Body {
     fn into_response(self) -> Response {
         let mut response = self.bytes.into_response();
+        response.extensions_mut().insert(SharedBody);
         if let Some(sealed) = self.sealed {
             response.extensions_mut().insert(FromFile(sealed));
         }
@@ -146,6 +148,7 @@ impl Prepared {
     ) -> Result<Response, Refusal> {
         let heads = &self.views[view as usize];
         let coding = if heads.is_worth_compressing { wants.coding() } else { Coding::Identity };
+        wants.check_match(self.tags.iter())?;
         let tags = [&self.tags[coding as usize], &self.tags[Coding::Identity as usize]];
         if let Some(held) = wants.held(tags, Some(self.snapshot.modified())) {
             let mut headers = freshness;

@@ -136,6 +136,9 @@ pub(super) fn freshness(
             let confirmed_at = status.last_success.unwrap_or(snapshot.fetched_at);
             ("restart".to_owned(), confirmed_at)
         }
+        None if feed.config().paused && age > feed.config().poll_interval(status.format) => {
+            ("paused".to_owned(), status.last_success.unwrap_or(snapshot.fetched_at))
+        }
         None => {
             headers.insert(STATUS, HeaderValue::from_static("fresh"));
             headers.extend([cache(Duration::ZERO)]);

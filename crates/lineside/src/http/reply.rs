@@ -16,12 +16,18 @@ use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::encoding::{self, Coding};
+use super::errors::Refusal;
+use super::unsent::SharedBody;
 use crate::app::App;
+
+/// How long after its time a change may come to be served, and the length of a second of HTTP's dates.
+const SETTLING: Duration = Duration::from_secs(2);
 
 /// What a client said about the representation it wants: which coding, and what it already has.
 #[derive(Debug)]
 pub(crate) struct Wants {
     coding: Coding,
+    if_match: Vec<HeaderValue>,
     if_none_match: Vec<HeaderValue>,
     if_modified_since: Option<UnixMillis>,
     range: Option<HeaderValue>,
@@ -37,6 +43,7 @@ impl Wants {
         let range = headers.get(header::RANGE).filter(|_| method == Method::GET).cloned();
         Self {
             coding: encoding::negotiate(headers),
+            if_match: headers.get_all(header::IF_MATCH).iter().cloned().collect(),
             if_none_match: headers.get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
             if_modified_since: since.and_then(parse_http_date),
             if_range: headers.get(header::IF_RANGE).filter(|_| range.is_some()).cloned(),
@@ -63,6 +70,22 @@ impl Wants {
     /// What the whole must still be for a part to be of use.
     pub(super) fn if_range(&self) -> Option<&HeaderValue> {
         self.if_range.as_ref()
+    }
+
+    /// Checks `If-Match` against the tags of all codings of the bytes (RFC 9110 §13.1.1).
+    ///
+    /// # Errors
+    /// If the client wants another version than the one that is served.
+    pub(super) fn check_match<'a>(
+        &self,
+        mut tags: impl Iterator<Item = &'a HeaderValue>,
+    ) -> Result<(), Refusal> {
+        let texts = self.if_match.iter().filter_map(|value| value.to_str().ok());
+        let wanted: Vec<&str> = texts.flat_map(|text| text.split(',')).map(str::trim).collect();
+        let fits = self.if_match.is_empty()
+            || wanted.contains(&"*")
+            || tags.any(|tag| wanted.iter().any(|wanted| *tag == *wanted));
+        if fits { Ok(()) } else { Err(Refusal::PreconditionFailed) }
     }
 
     /// The tag of what the client holds, if that is one of `tags`; `*` stands for the first.
@@ -100,7 +123,10 @@ pub(crate) struct Representation {
     content_type: HeaderValue,
     body: Bytes,
     hash: u128,
+    /// When it changed, which `If-Modified-Since` is compared with.
     modified: Option<UnixMillis>,
+    /// What `Last-Modified` says: earlier, where a further change could have the same date.
+    dated: Option<UnixMillis>,
     fresh_for: Duration,
     /// Whether it is for this client alone.
     is_private: bool,
@@ -120,8 +146,9 @@ impl Representation {
     /// A body whose hash (XXH3, 128 bits) is known.
     pub(crate) fn hashed(content_type: HeaderValue, body: Bytes, hash: u128) -> Self {
         let (is_private, is_passing) = (false, false);
-        let (modified, fresh_for, more) = (None, Duration::ZERO, HeaderMap::new());
-        Self { content_type, body, hash, modified, fresh_for, is_private, is_passing, more }
+        let (fresh_for, more) = (Duration::ZERO, HeaderMap::new());
+        let (modified, dated) = (None, None);
+        Self { content_type, body, hash, modified, dated, fresh_for, is_private, is_passing, more }
     }
 
     /// A value as JSON.
@@ -132,22 +159,19 @@ impl Representation {
 
     /// When it last changed, by our own clock.
     ///
-    /// HTTP dates have whole seconds, and what changed in this second may change in it once more. So
-    /// a change within the present second is dated one second earlier: a client that comes back
-    /// with that date is sent the body again, and never told wrongly that it has the latest.
+    /// HTTP dates have whole seconds, and a change takes a moment from its time to the first reply that has it. So
+    /// `Last-Modified` is never later than [`SETTLING`] ago, while `If-Modified-Since` is compared with the time itself: a
+    /// client that comes back with the date of a reply is never told wrongly that nothing has changed since.
     pub(crate) fn modified(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
-        self.modified =
-            at.map(
-                |at| {
-                    if at.seconds() >= now.seconds() { now - Duration::from_secs(1) } else { at }
-                },
-            );
+        self.modified = at;
+        self.dated = at.map(|at| at.min(now - SETTLING));
         self
     }
 
     /// When it last changed, as its producer says.
     pub(crate) fn modified_as_said(mut self, at: Option<UnixMillis>) -> Self {
         self.modified = at;
+        self.dated = at;
         self
     }
 
@@ -182,11 +206,17 @@ impl Representation {
         } else {
             Coding::Identity
         };
+        let tags = Coding::ALL.map(|coding| tag(self.hash, coding));
+        if let Err(refusal) = wants.check_match(tags.iter()) {
+            return refusal.into_response();
+        }
         if let Some(held) = self.held_tag(wants, coding) {
             return (StatusCode::NOT_MODIFIED, self.headers(held)).into_response();
         }
         let mut headers = self.headers(tag(self.hash, coding));
         headers.insert(header::CONTENT_TYPE, self.content_type.clone());
+        // What is kept for the next client is there anyway.
+        let is_shared = coding != Coding::Identity && !self.is_passing;
         let body = match coding.name() {
             None => self.body,
             Some(name) => {
@@ -199,7 +229,11 @@ impl Representation {
             }
         };
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        (headers, body).into_response()
+        let mut response = (headers, body).into_response();
+        if is_shared {
+            response.extensions_mut().insert(SharedBody);
+        }
+        response
     }
 
     /// The tag of what the client holds, if that is still good.
@@ -218,7 +252,7 @@ impl Representation {
                 .expect("a number is a header value"),
         };
         headers.insert(header::CACHE_CONTROL, cache);
-        if let Some(modified) = self.modified.and_then(http_date) {
+        if let Some(modified) = self.dated.and_then(http_date) {
             headers.insert(header::LAST_MODIFIED, modified);
         }
         headers
@@ -265,13 +299,42 @@ mod tests {
 
     #[test]
     fn a_change_within_the_present_second_is_not_missed_by_its_date() {
-        // Asked at 10.2 s, right after a change; another change follows at 10.7 s.
+        // Asked at 10.2 s, right after a change; another change follows at 10.7 s, and is asked for at once or later.
         let first = representation(10_100, 10_200);
         let told = first.headers(HeaderValue::from_static("\"x\""))[header::LAST_MODIFIED].clone();
-        assert_eq!(told, http_date(UnixMillis(9_000)).unwrap());
-        let second = representation(10_700, 12_000);
-        assert_eq!(second.held_tag(&since(9_000), Coding::Identity), None);
-        assert!(second.held_tag(&since(10_000), Coding::Identity).is_some());
+        assert_eq!(told, http_date(UnixMillis(8_000)).unwrap());
+        for now in [10_800, 12_000, 60_000] {
+            let second = representation(10_700, now);
+            assert_eq!(second.held_tag(&since(8_000), Coding::Identity), None);
+            assert!(second.held_tag(&since(10_000), Coding::Identity).is_some());
+        }
+    }
+
+    #[test]
+    fn a_change_that_is_served_a_moment_later_is_not_missed() {
+        // Changes of 10.8 s and 10.95 s; the reply at 11.0 s has only the first.
+        let first = representation(10_800, 11_000);
+        let told = first.dated.unwrap();
+        assert_eq!(representation(10_950, 11_100).held_tag(&since(told.0), Coding::Identity), None);
+    }
+
+    #[test]
+    fn another_version_than_the_one_that_is_wanted_is_refused() {
+        let it = representation(1_000, 20_000);
+        let tags = Coding::ALL.map(|coding| tag(it.hash, coding));
+        let check = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_MATCH, HeaderValue::from_str(text).unwrap());
+            Wants::of(&Method::GET, &headers).check_match(tags.iter())
+        };
+        let own = tags[2].to_str().unwrap();
+        for good in ["*", own, &format!("\"other\", {own}")] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in ["\"other\"", &format!("W/{own}"), ""] {
+            assert_eq!(check(bad), Err(Refusal::PreconditionFailed), "{bad}");
+        }
+        assert_eq!(since(0).check_match(tags.iter()), Ok(()));
     }
 
     #[test]

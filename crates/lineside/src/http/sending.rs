@@ -23,6 +23,15 @@ const PIECE_BYTES_MIN: usize = 16 << 10;
 /// longer fits the nearer caches more slowly than a copy that was just made (docs/benchmarks.md, "Proxy").
 const NEAR_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes in the kernel's send queue that the other end has not acknowledged.
+#[expect(unsafe_code, reason = "the length of a send queue is asked for by ioctl")]
+pub(super) fn unacknowledged(socket: &TcpStream) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ (SIOCOUTQ) writes one int through the pointer, which is to one that lives as long as the call.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if done == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
+}
+
 /// Writes some of the pieces: those of the file from there.
 pub(super) fn poll_write(
     socket: &TcpStream,

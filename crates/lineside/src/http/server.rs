@@ -10,8 +10,7 @@ use std::sync::Arc;
 use axum::Router;
 use bytes::Bytes;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
 use lineside_sync::stage::{self, Stage};
 use lineside_wire::partition::Partitions;
@@ -26,6 +25,7 @@ use super::limits;
 use super::proxies::{Peer, Proxies};
 use super::takeover;
 use super::tls::Tls;
+use super::unsent::SendBounds;
 use crate::app::App;
 use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
@@ -130,7 +130,6 @@ async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
 struct Server {
     router: Router,
     http1: http1::Builder,
-    http2: auto::Builder<TokioExecutor>,
     admission: Arc<Admission>,
     partitions: Option<Arc<Partitions>>,
     tls: Option<Arc<Tls>>,
@@ -160,17 +159,9 @@ impl Server {
             .header_read_timeout(limits::HEAD_TIMEOUT)
             .max_headers(limits::HEADERS_MAX)
             .max_buf_size(limits::HEAD_BYTES_MAX);
-        let mut http2 = auto::Builder::new(TokioExecutor::new()).http2_only();
-        http2
-            .http2()
-            .timer(TokioTimer::new())
-            .keep_alive_interval(limits::HEAD_TIMEOUT)
-            .max_concurrent_streams(limits::STREAMS_PER_CONNECTION_MAX)
-            .max_header_list_size(limits::HEAD_BYTES_MAX as u32);
         Self {
             router,
             http1,
-            http2,
             admission,
             partitions,
             tls,
@@ -202,6 +193,15 @@ impl Server {
             tracing::debug!(%error, "a socket without TCP_NODELAY");
         }
         let peer = Peer(peer.ip());
+        let bounds = match proxy {
+            Some(_) => SendBounds::of_proxy(&self.admission),
+            None => SendBounds::of_client(&self.admission, peer.0),
+        };
+        let client = proxy.map(|proxy| Behind {
+            proxy,
+            proxies: self.proxies.clone(),
+            admission: Arc::clone(&self.admission),
+        });
         let http1 = Http1 {
             peer,
             builder: self.http1.clone(),
@@ -209,13 +209,10 @@ impl Server {
             partitions: self.partitions.clone(),
             refusal: self.refusal.clone(),
             shutdown: self.shutdown.clone(),
-            client: proxy.map(|proxy| Behind {
-                proxy,
-                proxies: self.proxies.clone(),
-                admission: Arc::clone(&self.admission),
-            }),
+            client: client.clone(),
+            bounds: bounds.clone(),
         };
-        let http2 = Http2 { builder: self.http2.clone(), watcher: graceful.watcher(), peer };
+        let http2 = Http2 { watcher: graceful.watcher(), peer, client, bounds };
         let served = self.serve(socket, place, http1, http2);
         let cut = self.cut.clone();
         let served = async move { cut.run_until_cancelled(served).await };

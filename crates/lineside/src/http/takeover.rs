@@ -151,6 +151,14 @@ pub(super) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {
     /// The socket, and what encrypts it.
     fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)>;
 
+    /// The socket.
+    fn tcp(&self) -> &TcpStream;
+
+    /// Bytes that the kernel holds until the other end has acknowledged them.
+    fn unacknowledged(&self) -> u64 {
+        sending::unacknowledged(self.tcp())
+    }
+
     /// Writes pieces of which some may lie in this file.
     fn poll_write_from(
         &mut self,
@@ -167,6 +175,10 @@ impl Connection for TcpStream {
         Ok((self.into_std()?, None))
     }
 
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+
     fn poll_write_from(
         &mut self,
         cx: &mut Context<'_>,
@@ -181,6 +193,10 @@ impl Connection for Box<TlsStream<TcpStream>> {
     fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
         let (socket, tls) = (*self).into_inner();
         Ok((socket.into_std()?, Some(Box::new(tls))))
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
     }
 }
 

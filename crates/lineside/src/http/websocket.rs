@@ -16,6 +16,9 @@ use super::parameters::Parameters;
 use super::takeover::Takeover;
 use crate::app::App;
 
+/// Where clients of the Centrifuge protocol connect.
+pub(super) const PATH: &str = "/connection/websocket";
+
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(websocket))
 }

@@ -4,6 +4,7 @@ use http::{HeaderMap, header};
 
 /// The media type of the delimited messages; what must stand behind it is in [`PARAMETERS`].
 const MESSAGES: &str = "application/vnd.google.protobuf";
+const OPEN_METRICS: &str = "application/openmetrics-text";
 const PARAMETERS: [(&str, &str); 2] =
     [("proto", "io.prometheus.client.MetricFamily"), ("encoding", "delimited")];
 
@@ -12,6 +13,8 @@ const PARAMETERS: [(&str, &str); 2] =
 pub(crate) enum Form {
     /// OpenMetrics text, with classic histograms.
     Text,
+    /// The text format of Prometheus from before OpenMetrics.
+    Classic,
     /// Prometheus's own messages, with native histograms beside the classic ones.
     Messages,
 }
@@ -21,22 +24,35 @@ impl Form {
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
             Self::Messages => {
                 "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
             }
         }
     }
 
-    /// The messages where a scraper names them and likes no text better, else the text.
+    /// The messages where a scraper names them and prefers no text; else the classic text where it prefers that to
+    /// OpenMetrics, as browsers and older parsers do.
     pub(crate) fn accepted(headers: &HeaderMap) -> Self {
-        let (mut text, mut messages) = (0.0, 0.0);
+        let (mut any, mut messages, mut open, mut classic) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
         for value in headers.get_all(header::ACCEPT) {
             for range in value.to_str().unwrap_or_default().split(',').map(Range::parse) {
-                let weight = if range.is_messages() { &mut messages } else { &mut text };
+                let weight = match range {
+                    _ if range.is_messages() => &mut messages,
+                    _ if range.kind.eq_ignore_ascii_case(OPEN_METRICS) => &mut open,
+                    _ if range.is_text() => &mut classic,
+                    _ => &mut any,
+                };
                 *weight = range.weight.max(*weight);
             }
         }
-        if messages > 0.0 && messages >= text { Self::Messages } else { Self::Text }
+        if messages > 0.0 && messages >= any.max(open).max(classic) {
+            Self::Messages
+        } else if classic > open {
+            Self::Classic
+        } else {
+            Self::Text
+        }
     }
 }
 
@@ -60,6 +76,13 @@ impl<'a> Range<'a> {
             }
         }
         range
+    }
+
+    /// What a program or a browser asks for that shows text.
+    fn is_text(&self) -> bool {
+        ["text/plain", "text/html", "text/*"]
+            .iter()
+            .any(|kind| self.kind.eq_ignore_ascii_case(kind))
     }
 
     fn is_messages(&self) -> bool {
@@ -93,6 +116,18 @@ mod tests {
     }
 
     #[test]
+    fn the_classic_text_goes_to_who_prefers_it() {
+        check(Some("text/plain;version=0.0.4"), Form::Classic);
+        check(Some("text/plain;version=0.0.4;q=1,*/*;q=0.1"), Form::Classic);
+        check(
+            Some("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+            Form::Classic,
+        );
+        check(Some("application/openmetrics-text;q=0.5,text/plain;q=0.6"), Form::Classic);
+        check(Some("application/openmetrics-text,text/plain"), Form::Text);
+    }
+
+    #[test]
     fn everybody_else_gets_text() {
         let messages = Form::Messages.content_type();
         check(None, Form::Text);
@@ -100,7 +135,7 @@ mod tests {
         check(Some("application/openmetrics-text;version=1.0.0,*/*;q=0.1"), Form::Text);
         check(Some(&format!("{messages};q=0")), Form::Text);
         check(Some(&format!("{messages};q=none")), Form::Text);
-        check(Some(&format!("{messages};q=0.4, text/plain;q=0.5")), Form::Text);
+        check(Some(&format!("{messages};q=0.4, application/openmetrics-text;q=0.5")), Form::Text);
         check(
             Some(
                 "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text",

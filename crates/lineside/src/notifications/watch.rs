@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use lineside_ingest::{Feed, FeedId, FeedState};
 use lineside_store::NotificationRow;
 use lineside_sync::UnixMillis;
@@ -208,10 +207,13 @@ impl Watch {
             self.courses.insert(feed.id().clone(), paused);
             return;
         }
-        if status.state == FeedState::Unknown {
+        // A feed that was just resumed is paused until it is judged again.
+        if matches!(status.state, FeedState::Unknown | FeedState::Paused) {
             return;
         }
-        let is_trouble = status.state.is_trouble();
+        // That a timetable has ended is a notification of its own kind.
+        let state = if status.state == FeedState::Expired { FeedState::Ok } else { status.state };
+        let is_trouble = state.is_trouble();
         let begin = |least: UnixMillis| Course { is_trouble, since: status.since.max(least) };
         let courses = self.courses.entry(feed.id().clone());
         let course = courses.or_insert_with(|| begin(UnixMillis::default()));
@@ -224,7 +226,7 @@ impl Watch {
             let mut alerts = target.alerts.iter().filter(|alert| alert.on_state);
             let is_due = alerts.any(|alert| {
                 let patience = Patience { after: alert.after, quiet: alert.quiet };
-                said::is_due(said, status.state, since, now, patience)
+                said::is_due(said, state, since, now, patience)
                     && alert.is_about(feed.id().as_str())
             });
             if !is_due {
@@ -233,7 +235,6 @@ impl Watch {
             let previous = said.map_or(FeedState::Ok, |said| said.state);
             let notification =
                 Notification::of_state(about(&self.app, feed), &status, previous, now);
-            let state = status.state;
             target.outbox.put(feed.id(), Kind::State, state.to_string(), notification);
             target.states.insert(feed.id().clone(), Said { state, at: now });
         }
@@ -308,11 +309,9 @@ impl Watch {
     }
 
     fn look_at_end(&mut self, feed: &Feed, now: UnixMillis) {
-        let Some(timetable) = feed.network().timetable() else { return };
-        let Some((_, last)) = timetable.service_range() else { return };
-        let Ok(at) = Timestamp::from_millisecond(now.0) else { return };
-        let today = at.to_zoned(timetable.timezone().clone()).date();
-        let days_left = i64::from((last - today).get_days());
+        let Some(window) = feed.service_window() else { return };
+        let Some(days_left) = window.days_left(feed.network().now()) else { return };
+        let last = window.end;
         let version = feed.held().map_or(0, |held| held.snapshot().hash);
         for target in &mut self.targets {
             let said = target.ends.get(feed.id()).copied().unwrap_or(End::Far);

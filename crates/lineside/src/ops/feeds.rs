@@ -26,6 +26,13 @@ pub(crate) struct FeedFigures {
     pub(crate) reason: String,
     /// Whether its source is left alone.
     pub(crate) paused: bool,
+    /// Its state before the pause, if it is paused.
+    #[serde(serialize_with = "as_optional_word")]
+    pub(crate) state_before_pause: Option<FeedState>,
+    /// The last service day of a schedule, `YYYY-MM-DD`.
+    pub(crate) service_end: Option<String>,
+    /// Days until then: 0 on that day, negative once the timetable has expired.
+    pub(crate) service_days_left: Option<i64>,
     #[serde(serialize_with = "as_time")]
     pub(crate) since: Option<UnixMillis>,
     #[serde(serialize_with = "as_time")]
@@ -101,7 +108,7 @@ pub(super) struct Seen<'a> {
 impl FeedFigures {
     pub(super) fn of(feed: &Feed, seen: &Seen<'_>) -> Self {
         let (status, config) = (feed.status_with_parts(), feed.config());
-        let served = served(feed, seen);
+        let (served, window) = (served(feed, seen), feed.service_window());
         let fetches = fetches(feed, &status);
         let ratio = || served.total as f64 / fetches.total as f64;
         Self {
@@ -110,6 +117,9 @@ impl FeedFigures {
             state: status.state,
             reason: status.reason.clone(),
             paused: config.paused,
+            state_before_pause: status.state_before_pause,
+            service_end: window.as_ref().map(|it| it.end.to_string()),
+            service_days_left: window.and_then(|it| it.days_left(feed.network().now())),
             since: Some(status.since),
             last_success: status.last_success,
             data_time: status.data_time,
@@ -197,6 +207,13 @@ fn as_word<S: Serializer>(state: &FeedState, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(state.as_str())
 }
 
+fn as_optional_word<S: Serializer>(
+    state: &Option<FeedState>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    state.map(FeedState::as_str).serialize(serializer)
+}
+
 fn as_time<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::Ok, S::Error> {
     at.and_then(rfc3339).serialize(serializer)
 }
@@ -220,6 +237,9 @@ impl FeedFigures {
             state: FeedState::Unknown,
             reason: String::new(),
             paused: false,
+            state_before_pause: None,
+            service_end: None,
+            service_days_left: None,
             since: None,
             last_success: None,
             data_time: None,

@@ -7,6 +7,7 @@
 mod board;
 mod collect;
 mod feeds;
+mod history;
 pub(crate) mod message;
 mod node;
 mod process;
@@ -20,11 +21,13 @@ use arc_swap::ArcSwap;
 use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_ingest::KIND_BESIDE;
 use lineside_ingest::messages::state_parts;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub(crate) use self::board::Board;
 pub(crate) use self::feeds::{FETCH_BOUNDS_MS, FeedFigures};
-pub(crate) use self::node::Sample;
+pub(crate) use self::history::LoadHistory;
+pub(crate) use self::node::GAUGES;
 
 use self::collect::Collector;
 use crate::app::App;
@@ -54,6 +57,8 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Ops {
     board: ArcSwap<Board>,
+    /// The load of the last week.
+    history: Mutex<LoadHistory>,
     /// Looks that have begun, and the last of them whose board is shown.
     begun: AtomicU64,
     shown: AtomicU64,
@@ -66,6 +71,11 @@ impl Ops {
     /// How it was when it was last looked.
     pub(crate) fn board(&self) -> Arc<Board> {
         self.board.load_full()
+    }
+
+    /// Reads the load of the last week.
+    pub(crate) fn read_history<T>(&self, read: impl FnOnce(&LoadHistory) -> T) -> T {
+        read(&self.history.lock())
     }
 
     /// How it is now, or was a moment ago if that takes too long.
@@ -89,6 +99,9 @@ impl Ops {
 
     /// Swaps a board in, then tells who watches what is different.
     fn show(&self, hub: &Hub, board: Board) {
+        if let Some((at, sample)) = board.samples().next_back() {
+            self.history.lock().add(at, sample);
+        }
         let board = Arc::new(board);
         let before = self.board.swap(Arc::clone(&board));
         let mut batch = hub.batch();

@@ -24,8 +24,10 @@ pub(crate) struct States {
     ok: usize,
     late: usize,
     stale: usize,
+    expired: usize,
     failing: usize,
     empty: usize,
+    paused: usize,
     unknown: usize,
 }
 
@@ -37,8 +39,10 @@ impl States {
                 FeedState::Ok => &mut states.ok,
                 FeedState::Late => &mut states.late,
                 FeedState::Stale => &mut states.stale,
+                FeedState::Expired => &mut states.expired,
                 FeedState::Failing => &mut states.failing,
                 FeedState::Empty => &mut states.empty,
+                FeedState::Paused => &mut states.paused,
                 FeedState::Unknown => &mut states.unknown,
             } += 1;
         }
@@ -72,6 +76,26 @@ pub(crate) struct Sample {
     pub(crate) mailboxes: u64,
     /// Bytes held ready to be sent, of all feeds.
     pub(crate) cache: usize,
+}
+
+/// Gauges of the node whose history is kept.
+pub(crate) const GAUGES: usize = 8;
+
+impl Sample {
+    /// The values of the gauges: connections, subscriptions, deliveries, 99th percentile of the delivery latency, requests,
+    /// memory, CPU, and queued connections.
+    pub(crate) fn values(&self) -> [Option<f64>; GAUGES] {
+        [
+            Some(self.connections as f64),
+            Some(self.subscriptions as f64),
+            Some(self.deliveries),
+            self.delivery_p99,
+            Some(self.requests),
+            self.memory.map(|bytes| bytes as f64),
+            self.cpu,
+            Some(self.mailboxes as f64),
+        ]
+    }
 }
 
 fn as_millis<S: serde::Serializer>(at: &UnixMillis, serializer: S) -> Result<S::Ok, S::Error> {

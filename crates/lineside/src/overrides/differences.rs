@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Keys, keys_of, redacted};
+use super::{Keys, defaults_of, keys_of, redacted};
 
 /// One key with another value than before.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -39,7 +39,7 @@ pub(crate) fn differences(old: &Keys, new: &Keys) -> Vec<Difference> {
         .collect()
 }
 
-/// The same of a feed as it is and as it is to be; none where it goes.
+/// The differences between a feed as it is and as it is to be: none where it goes, and without defaults where it is new.
 pub(crate) fn differences_of(
     old: Option<&FeedConfig>,
     new: Option<&FeedConfig>,
@@ -52,7 +52,11 @@ pub(crate) fn differences_of(
     };
     match old {
         Some(old) => differences(&with_pause(old), &with_pause(new)),
-        None => differences(&Keys::new(), &keys_of(new)),
+        None => {
+            let (mut keys, defaults) = (keys_of(new), defaults_of(new));
+            keys.retain(|key, value| defaults.get(key) != Some(value));
+            differences(&Keys::new(), &keys)
+        }
     }
 }
 

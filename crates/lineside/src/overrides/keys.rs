@@ -4,19 +4,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
+use lineside_ingest::{Converter, FeedConfig, FeedId};
 use serde_json::{Map, Value};
 
 use super::Keys;
+use super::secrets::{HIDDEN, secrets_of};
+use super::server_files::{fault_of_url, take_id_table};
 use crate::config::{Config, fault_of_siri};
-
-/// What stands for a secret wherever keys are shown. Sent back, it means that the secret stays what it is.
-pub(crate) const HIDDEN: &str = "***";
-/// Keys whose values are tables of secrets.
-const SECRET_TABLES: [&str; 2] = ["headers", "query"];
-/// Keys whose values are tables with one secret in them.
-const SECRETS_IN: [(&str, &str); 3] =
-    [("basic", "password"), ("oauth2", "client_secret"), ("siri", "requestor_ref")];
 
 /// One thing wrong with what was to be laid over a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +30,14 @@ impl fmt::Display for BadKey {
     }
 }
 
-fn bad(key: &str, reason: impl Into<String>) -> BadKey {
+impl BadKey {
+    /// The key of the configuration that it is, or is part of.
+    fn table(&self) -> &str {
+        self.key.split('.').next().unwrap_or_default()
+    }
+}
+
+pub(super) fn bad(key: &str, reason: impl Into<String>) -> BadKey {
     BadKey { key: key.to_owned(), reason: reason.into() }
 }
 
@@ -49,33 +50,33 @@ pub(super) fn apply(
     keys: &Keys,
     converters: &[Arc<Converter>],
 ) -> Result<(), Vec<BadKey>> {
-    let mut errors: Vec<BadKey> = faults_of_addresses(keys).into_iter().collect();
+    let mut errors: Vec<BadKey> = fault_of_url(keys).into_iter().collect();
     errors.extend(faults_of_secrets(keys));
     if keys.contains_key("id") {
-        errors.push(bad("id", "a feed keeps its id: add another one instead"));
+        errors.push(bad("id", "the id of a feed cannot be changed: add another feed instead"));
     }
-    let static_feed = match keys.get("static") {
-        None => None,
-        Some(Value::String(id)) => match FeedId::new(id) {
-            Ok(id) => Some(id),
-            Err(error) => {
-                errors.push(bad("static", error.to_string()));
-                None
-            }
-        },
-        Some(_) => {
-            errors.push(bad("static", "expected the id of a schedule feed"));
-            None
-        }
+    let static_feed = schedule_in(keys).unwrap_or_else(|fault| {
+        errors.push(fault);
+        None
+    });
+    let (id_table, mut readable) = take_id_table(feed, keys).unwrap_or_else(|fault| {
+        errors.push(fault);
+        (None, keys.clone())
+    });
+    // What is wrong so far is left out, so that the rest is checked in the same round.
+    readable.retain(|key, _| !errors.iter().any(|error| error.table() == key));
+    let read = match (read(&feed.id, &readable, converters), errors.is_empty()) {
+        (Ok(read), true) => read,
+        (Ok(_), false) => return Err(errors),
+        (Err(more), _) => return Err(errors.into_iter().chain(more).collect()),
     };
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let read = read(&feed.id, keys, converters)?;
     let mut next = feed.clone();
     put(&mut next, keys, read);
+    if let (Some(ids), Some(siri)) = (id_table, &mut next.siri) {
+        Arc::make_mut(siri).ids = ids;
+    }
     next.static_feed = static_feed.or(next.static_feed);
-    // Each may be good by itself, beside what the file says not.
+    // Each key may be valid by itself, but not beside the file's other keys.
     let is_authorization = |(name, _): &(String, _)| name.eq_ignore_ascii_case("authorization");
     let credentials =
         [next.basic.is_some(), next.oauth2.is_some(), next.headers.iter().any(is_authorization)];
@@ -89,6 +90,20 @@ pub(super) fn apply(
     }
     *feed = next;
     Ok(())
+}
+
+/// The schedule that the keys name, if they name one.
+///
+/// # Errors
+/// If it is not a feed's id.
+pub(super) fn schedule_in(keys: &Keys) -> Result<Option<FeedId>, BadKey> {
+    match keys.get("static") {
+        None => Ok(None),
+        Some(Value::String(id)) => {
+            FeedId::new(id).map(Some).map_err(|error| bad("static", error.to_string()))
+        }
+        Some(_) => Err(bad("static", "expected the id of a schedule feed")),
+    }
 }
 
 /// The keys as those of a feed in a file, read by whoever reads the file.
@@ -123,23 +138,6 @@ pub(crate) fn toml_of(id: &FeedId, keys: &Keys) -> Result<String, String> {
     toml::to_string(&file).map_err(|error| error.to_string())
 }
 
-/// Over the network a feed is an address there: a path would make the server show its own files.
-fn faults_of_addresses(keys: &Keys) -> Option<BadKey> {
-    let url = keys.get("url")?;
-    let reason = match url.as_str().map(Location::parse) {
-        // What is hidden of one address is not known in another.
-        Some(Ok(Location::Http(url))) if url.as_str().contains(HIDDEN) => {
-            format!("expected the whole address: its {HIDDEN} stands for what is not shown")
-        }
-        Some(Ok(Location::Http(_))) => return None,
-        Some(Err(error)) => error.to_string(),
-        Some(Ok(_)) | None => {
-            "expected an http(s) URL: files can only be named in the configuration".to_owned()
-        }
-    };
-    Some(bad("url", reason))
-}
-
 /// A secret is given as it is: what the server's environment and files hold is not for who asks from outside.
 fn faults_of_secrets(keys: &Keys) -> Vec<BadKey> {
     let mut faults = Vec::new();
@@ -158,82 +156,6 @@ fn faults_of_secrets(keys: &Keys) -> Vec<BadKey> {
         check(format!("{key}.{name}"), value);
     }
     faults
-}
-
-fn secrets_of(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Value)> {
-    let tables = SECRET_TABLES.into_iter().flat_map(move |key| {
-        let table = keys.get(key).and_then(Value::as_object).into_iter().flatten();
-        table.map(move |(name, value)| (key, name.as_str(), value))
-    });
-    let single = SECRETS_IN.into_iter().filter_map(move |(key, name)| {
-        let value = keys.get(key)?.get(name)?;
-        Some((key, name, value))
-    });
-    tables.chain(single)
-}
-
-/// The keys as they may be shown.
-pub(crate) fn redacted(keys: &Keys) -> Keys {
-    let mut shown = keys.clone();
-    for key in SECRET_TABLES {
-        if let Some(Value::Object(table)) = shown.get_mut(key) {
-            table.values_mut().for_each(|value| *value = Value::from(HIDDEN));
-        }
-    }
-    for (key, name) in SECRETS_IN {
-        if let Some(value) = shown.get_mut(key).and_then(|table| table.get_mut(name)) {
-            *value = Value::from(HIDDEN);
-        }
-    }
-    for (table, key) in [(None, "url"), (Some("oauth2"), "token_url")] {
-        let place = match table {
-            None => shown.get_mut(key),
-            Some(table) => shown.get_mut(table).and_then(|table| table.get_mut(key)),
-        };
-        if let Some(place) = place {
-            let text = place.as_str().and_then(|text| Location::parse(text).ok());
-            *place = text.map_or(Value::from(HIDDEN), |text| Value::from(text.to_string()));
-        }
-    }
-    shown
-}
-
-/// Puts the secrets that a feed has where the keys say that they stay, so that what was shown can be sent back.
-pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
-    let held = |value: &Value| value.as_str() == Some(HIDDEN);
-    for (key, pairs) in [("headers", &known.headers), ("query", &known.query)] {
-        let Some(Value::Object(table)) = keys.get_mut(key) else { continue };
-        for (name, value) in table.iter_mut().filter(|(_, value)| held(value)) {
-            let secret = pairs.iter().find(|(known, _)| known == name);
-            if let Some((_, secret)) = secret {
-                *value = Value::from(secret.reveal());
-            }
-        }
-    }
-    let requestor = known.siri.as_ref().and_then(|it| it.requestor_ref.as_ref());
-    let single = [
-        ("basic", "password", known.basic.as_ref().map(|it| it.password.reveal())),
-        ("oauth2", "client_secret", known.oauth2.as_ref().map(|it| it.client_secret.reveal())),
-        ("siri", "requestor_ref", requestor.map(Secret::reveal)),
-    ];
-    for (key, name, secret) in single {
-        if let Some(value) = keys.get_mut(key).and_then(|table| table.get_mut(name))
-            && let Some(secret) = secret.filter(|_| held(value))
-        {
-            *value = Value::from(secret);
-        }
-    }
-    if let (Some(value), Location::Http(url)) = (keys.get_mut("url"), &known.url)
-        && value.as_str() == Some(known.url.to_string().as_str())
-    {
-        *value = Value::from(url.as_str());
-    }
-    if let Some(value) = keys.get_mut("oauth2").and_then(|table| table.get_mut("token_url"))
-        && let Some(url) = known.oauth2.as_ref().map(|it| &it.token_url)
-        && value.as_str() == Some(Location::Http(url.clone()).to_string().as_str())
-    {
-        *value = Value::from(url.as_str());
-    }
 }
 
 /// Takes the keys from what was read.
@@ -304,6 +226,9 @@ fn take<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use super::super::{keep_secrets, redacted};
+    use lineside_ingest::Location;
 
     use super::*;
 

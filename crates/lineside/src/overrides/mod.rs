@@ -7,7 +7,10 @@
 mod differences;
 mod keys;
 mod log;
+mod secrets;
+mod server_files;
 mod shown;
+mod undo;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,9 +21,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub(crate) use self::differences::{Difference, differences, differences_of};
-pub(crate) use self::keys::{BadKey, HIDDEN, keep_secrets, redacted, toml_of};
+pub(crate) use self::keys::{BadKey, toml_of};
 pub(crate) use self::log::{EditLog, before_and_after};
-pub(crate) use self::shown::keys_of;
+pub(crate) use self::secrets::{HIDDEN, keep_secrets, redacted};
+pub(crate) use self::server_files::NOT_WEB;
+pub(crate) use self::shown::{defaults_of, keys_of};
+pub(crate) use self::undo::{UndoConflict, undo_edit};
 
 /// Keys of a feed, as the configuration calls them, with their values in JSON.
 pub(crate) type Keys = Map<String, Value>;
@@ -90,6 +96,25 @@ pub(crate) fn lay_over_one(
     keys::apply(&mut feed, &over.keys, converters)?;
     feed.paused = over.paused;
     Ok(Some(feed))
+}
+
+/// Every fault of an override, those of its schedule among them: `feeds` are all feeds as they are now.
+pub(crate) fn find_faults(
+    id: &FeedId,
+    base: Option<&FeedConfig>,
+    converters: &[Arc<Converter>],
+    over: &Override,
+    feeds: &[FeedConfig],
+) -> Vec<BadKey> {
+    let mut faults = lay_over_one(id, base, converters, over).err().unwrap_or_default();
+    if let Ok(Some(schedule)) = keys::schedule_in(&over.keys) {
+        let url = Location::Path("/".into());
+        let one = FeedConfig { static_feed: Some(schedule), ..FeedConfig::new(id.clone(), url) };
+        let others = feeds.iter().filter(|feed| feed.id != *id).cloned();
+        let with_it: Vec<FeedConfig> = others.chain([one]).collect();
+        faults.extend(check_schedules(&with_it, id).err());
+    }
+    faults
 }
 
 /// The feeds of the file with what is laid over them, then those that were added. What no longer fits is told of and left

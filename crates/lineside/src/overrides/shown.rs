@@ -68,6 +68,13 @@ pub(crate) fn keys_of(feed: &FeedConfig) -> Keys {
     keys
 }
 
+/// The keys of a feed with this address of which nothing else is configured: the defaults.
+pub(crate) fn defaults_of(feed: &FeedConfig) -> Keys {
+    let mut keys = keys_of(&FeedConfig::new(feed.id.clone(), feed.url.clone()));
+    keys.remove("url");
+    keys
+}
+
 /// How a producer of SIRI is asked.
 fn siri(siri: &SiriSource) -> Value {
     let mut keys = Map::new();

@@ -3,33 +3,35 @@
 use lineside_formats::Format;
 use maud::{Markup, html};
 
-/// The card with all addresses that have something of the feed; what trips do is not said by one of alerts.
+use super::feed::fold;
+use super::words;
+
+/// The section with all addresses of the feed. A feed of alerts has no delays.
 pub(super) fn card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Markup {
     let is_there = |path: &str| !(is_of_alerts && path.starts_with("/delays/"));
-    let paths = paths(id, format).into_iter().filter(|(_, path)| is_there(path));
-    html! {
-        section.card aria-labelledby="addresses-title" {
-            h2 #addresses-title { "Addresses" }
-            ul.links.card-body {
-                @for (what, path) in paths {
-                    li { span.soft.small { (what) } a.mono href=(path) { (path) } }
-                }
+    let paths: Vec<_> = paths(id, format).into_iter().filter(|(_, path)| is_there(path)).collect();
+    let note = words::count(paths.len() as u64, "address", "addresses");
+    let body = html! {
+        ul.links.card-body {
+            @for (what, path) in paths {
+                li { span.soft.small { (what) } a.mono href=(path) { (path) } }
             }
         }
-    }
+    };
+    fold("addresses", "Addresses", &html! { (note) }, false, &body)
 }
 
 fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
     let bytes = match format {
         Some(Format::Gbfs) => {
-            ("The discovery file, which leads here", format!("/proxy/{id}/gbfs.json"))
+            ("The discovery file, with links to this server", format!("/proxy/{id}/gbfs.json"))
         }
-        _ => ("The last good reply, as it came", format!("/proxy/{id}")),
+        _ => ("The last good reply, unchanged", format!("/proxy/{id}")),
     };
     let mut paths = vec![
         bytes,
         ("This feed as JSON", format!("/api/v1/feeds/{id}")),
-        ("Its past as JSON", format!("/api/v1/feeds/{id}/availability")),
+        ("Its availability as JSON", format!("/api/v1/feeds/{id}/availability")),
         ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
     ];
     if !matches!(format, Some(Format::Raw) | None) {
@@ -42,7 +44,7 @@ fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
         Some(Format::Gtfs | Format::Netex) => paths.extend([
             ("The schedule", format!("/gtfs/{id}.zip")),
             ("Its versions", format!("/feeds/{id}/versions")),
-            ("Is my train late?", format!("/delays/{id}")),
+            ("Delays", format!("/delays/{id}")),
             ("Stops as GeoJSON", format!("/geojson/{id}/stops.geojson")),
             ("Lines as GeoJSON", format!("/geojson/{id}/routes.geojson")),
         ]),
@@ -53,7 +55,7 @@ fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
             ("Trip updates", format!("/gtfs-rt/{id}/trip-updates.pb")),
             ("Alerts", format!("/gtfs-rt/{id}/alerts.pb")),
             ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
-            ("Is my train late?", format!("/delays/{id}")),
+            ("Delays", format!("/delays/{id}")),
             ("Journeys as SIRI", format!("/siri/rest/et?datasetId={id}")),
             ("Vehicles as SIRI", format!("/siri/rest/vm?datasetId={id}")),
             ("Situations as SIRI", format!("/siri/rest/sx?datasetId={id}")),

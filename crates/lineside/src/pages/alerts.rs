@@ -14,6 +14,8 @@ use super::languages::Languages;
 
 /// The alerts that stand open on a page; the others wait behind a line that says how many they are.
 const OPEN_MAX: usize = 6;
+/// The alerts in a list of headers.
+const LISTED_MAX: usize = 10;
 /// The most alerts on one page.
 const ALERTS_MAX: usize = 60;
 
@@ -22,6 +24,16 @@ const ALERTS_MAX: usize = 60;
 pub(super) struct Text {
     text: String,
     language: Option<String>,
+}
+
+impl Text {
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn language(&self) -> Option<&str> {
+        self.language.as_deref()
+    }
 }
 
 /// One alert in words.
@@ -81,6 +93,17 @@ pub(super) fn of_route(
     let of_route = named(Named::Itself, state.by_route(route.id));
     let of_all = named(Named::AllLines, of_all_lines(state, timetable, &routes));
     in_force(of_route.chain(of_all), now, languages)
+}
+
+/// The alerts of one feed in force.
+pub(super) fn of_feed(
+    state: &NetworkState,
+    feed: &str,
+    now: i64,
+    languages: &Languages,
+) -> Vec<Told> {
+    let own = state.alerts().filter(|record| record.feed.as_str() == feed);
+    in_force(named(Named::Itself, own), now, languages)
 }
 
 fn named<'a>(
@@ -164,7 +187,7 @@ fn in_force<'a>(
 }
 
 /// How grave an alert is, from 0: what its producer says, else what its effect is on those who want to ride.
-fn gravity(alert: &proto::Alert) -> u8 {
+pub(super) fn gravity(alert: &proto::Alert) -> u8 {
     use proto::alert::{Effect, SeverityLevel};
     match (alert.severity_level(), alert.effect()) {
         (SeverityLevel::Severe, _) | (SeverityLevel::UnknownSeverity, Effect::NoService) => 3,
@@ -198,7 +221,8 @@ fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
     informed.any(|entity| entity.route_id.as_deref() == Some(route_id) && is_whole(entity))
 }
 
-fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
+/// Whether an alert holds at `now`, Unix seconds.
+pub(super) fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
     alert.active_period.is_empty() || alert.active_period.iter().any(|period| holds(period, now))
 }
 
@@ -214,6 +238,14 @@ fn told(alert: &proto::Alert, languages: &Languages) -> Option<Told> {
     let told =
         Told { header: text(&alert.header_text), description: text(&alert.description_text) };
     (!told.header.text.is_empty() || !told.description.text.is_empty()).then_some(told)
+}
+
+/// A text of an alert in the language that its reader likes best; none if it is empty.
+pub(super) fn text_in(
+    text: &Option<proto::TranslatedString>,
+    languages: &Languages,
+) -> Option<Text> {
+    in_language(text.as_ref()?, languages).filter(|text| !text.text.is_empty())
 }
 
 fn in_language(text: &proto::TranslatedString, languages: &Languages) -> Option<Text> {
@@ -235,6 +267,27 @@ pub(super) fn markup(alerts: &[Told]) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// The alerts as a list of their headers, which open to the rest.
+pub(super) fn list(alerts: &[Told]) -> Markup {
+    html! {
+        @if !alerts.is_empty() {
+            ul.problem-list.alert-list {
+                @for Told { header, description } in alerts.iter().take(LISTED_MAX) {
+                    @let (title, rest) = if header.text.is_empty() { (description, None) } else { (header, Some(description)) };
+                    @let rest = rest.filter(|rest| !rest.text.is_empty());
+                    li {
+                        @match rest {
+                            Some(rest) => details { summary lang=[&title.language] { (title.text) } p.finding lang=[&rest.language] { (rest.text) } },
+                            None => p.alert-line lang=[&title.language] { (title.text) },
+                        }
+                    }
+                }
+            }
+            @if alerts.len() > LISTED_MAX { p.card-body.soft.small { "and " (alerts.len() - LISTED_MAX) " more" } }
         }
     }
 }

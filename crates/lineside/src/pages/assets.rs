@@ -87,6 +87,11 @@ pub(super) fn plain(name: &str) -> String {
     format!("/assets/plain/{}/{name}", *PLAIN_HASH)
 }
 
+/// A file of `web/plain`.
+pub(super) fn plain_bytes(name: &str) -> Option<Bytes> {
+    Plain::get(name).map(|file| bytes_of(file.data))
+}
+
 /// The bundle made of a source of `web/`, or nothing when this binary was built without.
 pub(super) fn bundle(source: &str) -> Option<Bundle> {
     bundle_of(&BUNDLES, source)
@@ -122,21 +127,26 @@ async fn serve_bundled(State(app): State<App>, Path(name): Path<String>, wants: 
 
 async fn serve(app: &App, name: &str, file: Option<EmbeddedFile>, wants: &Wants) -> Response {
     let Some(file) = file else { return Refusal::UnknownPath.into_response() };
-    let body = match file.data {
-        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-        Cow::Owned(bytes) => Bytes::from(bytes),
-    };
+    let body = bytes_of(file.data);
     let kind = HeaderValue::from_static(media_type(name));
     Representation::new(kind, body).fresh_for(FRESH_FOR).reply(wants, app).await
 }
 
-fn media_type(name: &str) -> &'static str {
+fn bytes_of(data: Cow<'static, [u8]>) -> Bytes {
+    match data {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => Bytes::from(bytes),
+    }
+}
+
+pub(super) fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("css") => "text/css; charset=utf-8",
         Some("js" | "mjs") => "text/javascript; charset=utf-8",
         Some("json") => "application/json",
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
         Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
     }

@@ -11,6 +11,7 @@ use lineside_ingest::{
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
+use super::feed::fold;
 use super::{states, words};
 
 /// Failed polls that the page lists; the API has all of them.
@@ -48,32 +49,49 @@ impl Past {
             incidents: archive.list_incidents(feed, from, INCIDENTS_SHOWN_MAX)?,
         })
     }
+
+    /// How the source answered in the last 24 hours.
+    pub(super) fn source_in_brief(&self) -> String {
+        self.spans.first().map_or_else(|| "unknown".to_owned(), requests)
+    }
 }
 
-/// The card of a feed's past; none if it cannot be read now.
+/// The section on a feed's past, which may be unreadable at the moment.
 pub(super) fn card(id: &str, past: Option<&Past>, zone: &TimeZone) -> Markup {
-    html! {
-        section.card #availability aria-labelledby="availability-title" {
-            div.card-head {
-                h2 #availability-title { "Availability" }
-                span.small {
-                    a href=(format!("/api/v1/feeds/{id}/availability")) { "JSON" } " · "
-                    a href=(format!("/feeds/{id}/availability.csv")) { "CSV" }
-                }
-            }
-            @match past {
-                None => p.card-body.soft { "What is remembered cannot be read at the moment. The feed is polled and served all the same." },
-                Some(past) => {
-                    div.card-body.stack {
-                        @for span in &past.spans { (of_span(span, zone)) }
-                        (legend())
+    let body = html! {
+        @match past {
+            None => p.card-body.soft { "The history cannot be read at the moment. The feed is polled and served all the same." },
+            Some(past) => {
+                div.card-body.stack {
+                    @for span in past.spans.iter().filter(|span| !is_mostly_before(span)) { (of_span(span, zone)) }
+                    @if let Some(since) = past.spans.last().and_then(begin) {
+                        p.soft.small { "Recorded since " (words::time_at(since, zone)) "." }
                     }
-                    (incidents(&past.incidents, zone))
-                    (failed_polls(&past.failed, zone))
+                    (legend())
                 }
+                (incidents(&past.incidents, zone))
+                (failed_polls(&past.failed, zone))
             }
         }
-    }
+        p.card-body.small {
+            a href=(format!("/api/v1/feeds/{id}/availability")) { "JSON" } " · "
+            a href=(format!("/feeds/{id}/availability.csv")) { "CSV" }
+        }
+    };
+    let note = past.map(Past::source_in_brief).unwrap_or_default();
+    fold("availability", "Availability", &html! { (note) }, false, &body)
+}
+
+/// When the records begin, if that is within the span: it was off from its first moment to then.
+fn begin(shown: &Availability) -> Option<UnixMillis> {
+    let first = shown.source.first().filter(|first| first.state == SourceState::Off)?;
+    (shown.source.len() > 1).then_some(first.until)
+}
+
+/// Whether the records begin so late in a long span that a shorter one shows all of them.
+fn is_mostly_before(shown: &Availability) -> bool {
+    let day = i64::try_from(Span::Day.length().as_millis()).unwrap_or(i64::MAX);
+    shown.span == Span::Month && begin(shown).is_some_and(|begin| shown.until.0 - begin.0 < day)
 }
 
 fn of_span(shown: &Availability, zone: &TimeZone) -> Markup {
@@ -151,24 +169,29 @@ fn serving_sign(state: ServingState) -> (&'static str, u32) {
     }
 }
 
-fn source_words(shown: &Availability) -> String {
+/// How many of the requests were answered.
+fn requests(shown: &Availability) -> String {
     let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
     let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
-    let asked = match (polls, failed) {
-        (0, _) => "not asked".to_owned(),
-        (_, 0) => format!("answered each of {}", words::count(polls, "poll", "polls")),
-        _ => {
-            format!("{} of {} failed", words::number(failed), words::count(polls, "poll", "polls"))
-        }
-    };
-    let not_asked =
-        [("paused", SourceState::Paused), ("this server did not run", SourceState::Off)];
-    let mut said = asked;
-    for (words, kind) in not_asked {
-        let seconds = time_in(&shown.source, |state| state == kind);
-        if seconds > 0 {
-            said = format!("{said}; {words} for {}", words::span(seconds));
-        }
+    match (polls, failed) {
+        (0, _) => "no requests".to_owned(),
+        (1, 0) => "answered 1 request".to_owned(),
+        (_, 0) => format!("answered all {} requests", words::number(polls)),
+        _ => format!("{} of {} requests failed", words::number(failed), words::number(polls)),
+    }
+}
+
+fn source_words(shown: &Availability) -> String {
+    let mut said = requests(shown);
+    let paused = time_in(&shown.source, |state| state == SourceState::Paused);
+    if paused > 0 {
+        said = format!("{said}; paused for {}", words::span(paused));
+    }
+    // Before the first record there was no server to be off.
+    let before = begin(shown).map_or(0, |begin| begin.since(shown.from).as_secs());
+    let off = time_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
+    if off > 0 && shown.source.len() > 1 {
+        said = format!("{said}; server off for {}", words::span(off));
     }
     said
 }
@@ -176,9 +199,9 @@ fn source_words(shown: &Availability) -> String {
 fn serving_words(shown: &Availability) -> String {
     let kinds = [
         ("fresh", ServingState::Fresh),
-        ("last good bytes", ServingState::Stale),
-        ("nothing at times", ServingState::Mixed),
-        ("nothing", ServingState::Nothing),
+        ("last good data", ServingState::Stale),
+        ("partly no data", ServingState::Mixed),
+        ("no data", ServingState::Nothing),
     ];
     let parts = kinds.into_iter().filter_map(|(word, kind)| {
         let seconds = time_in(&shown.serving, |state| state == kind);
@@ -197,9 +220,9 @@ fn time_in<S: Copy>(stretches: &[Stretch<S>], is_so: impl Fn(S) -> bool) -> u64 
 fn legend() -> Markup {
     let signs = [
         ("good", HEIGHT, "answered; served fresh"),
-        ("warn", 8, "answered at times; last good bytes served"),
-        ("bad", 4, "failed; nothing served"),
-        ("off", 1, "paused; this server did not run, or had not asked yet"),
+        ("warn", 8, "answered partly; last good data served"),
+        ("bad", 4, "failed; no data served"),
+        ("off", 1, "paused; server off or not started yet"),
     ];
     html! {
         ul.strip-legend.small {
@@ -219,7 +242,7 @@ fn incidents(incidents: &[Incident], zone: &TimeZone) -> Markup {
     html! {
         @if !incidents.is_empty() {
             details.past {
-                summary { "States it was in" }
+                summary { "History" }
                 ul {
                     @for incident in incidents {
                         li {
@@ -242,7 +265,7 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
     html! {
         @if !polls.is_empty() {
             details.past {
-                summary { "Polls that failed last" }
+                summary { "Recent failures" }
                 ul {
                     @for poll in polls {
                         li {
@@ -269,10 +292,11 @@ fn is_of_program(poll: &Poll) -> bool {
 
 /// How far a failed poll came, how long that took, and what had come.
 fn how_far(poll: &Poll, failure: &PollFailure) -> String {
-    let mut told = failure.phase.map(|phase| format!("{phase}, ")).unwrap_or_default();
+    let mut told =
+        failure.phase.map(|phase| format!("{}, ", words::phase(phase))).unwrap_or_default();
     told += &format!("after {:.1} s", poll.took.as_secs_f64());
     if poll.bytes > 0 {
-        told += &format!(", {} had come", words::bytes(poll.bytes));
+        told += &format!(", {} received", words::bytes(poll.bytes));
     }
     told
 }
@@ -313,17 +337,15 @@ mod tests {
         archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall());
         let past = Past::read(&archive, &feed, clock.wall()).unwrap();
         let text = card("city", Some(&past), &TimeZone::UTC).into_string();
-        assert!(
-            text.contains("aria-label=\"Source: 1 of 10 polls failed; this server did not run for")
-        );
-        assert!(text.contains("last good bytes for 60 seconds"), "{text}");
-        // One sign of each in the legend, and the failed minute in both strips of both spans.
+        assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));
+        assert!(text.contains("last good data for 60 seconds"), "{text}");
+        // One sign of each in the legend, and the failed minute in both strips of the day: the month has no more to show.
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
-        assert_eq!((n_drawn("bad"), n_drawn("warn")), (3, 3), "{text}");
-        assert_eq!(text.matches("fresh for 9 minutes, last good bytes for 60 seconds").count(), 4);
+        assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 2), "{text}");
+        assert_eq!(text.matches("fresh for 9 minutes, last good data for 60 seconds").count(), 2);
         assert!(text.contains("<strong>http_502</strong>: the answer was &lt;502&gt;"), "{text}");
         assert!(
-            text.contains("(wait, after 1.5 s, 9 bytes had come)")
+            text.contains("(waiting for a reply, after 1.5 s, 9 bytes received)")
                 && text.contains("&lt;h1&gt;Bad")
                 && text.contains("data-state=\"stale\"")
         );
@@ -332,7 +354,7 @@ mod tests {
         let (drawn, _) = drawn.split_once("</svg>").unwrap();
         assert!(drawn.rfind("strip-off") < drawn.find("strip-bad"), "{drawn}");
         assert!(drawn.rfind("strip-good") < drawn.find("strip-bad"), "{drawn}");
-        // The ten minutes are the end of both spans: 24 hours, and 30 days.
+        // The ten minutes are the end of the day.
         let ends = |class: &str| -> Vec<i64> {
             let rect = format!("<rect class=\"strip-{class}\" x=\"");
             let number = |text: &str| text.split('"').next()?.parse::<i64>().ok();
@@ -342,8 +364,8 @@ mod tests {
                 .collect()
         };
         assert!(ends("good").iter().all(|end| *end <= LENGTH), "{text}");
-        assert_eq!(ends("good").iter().filter(|end| **end == LENGTH).count(), 4, "{text}");
-        assert_eq!(text.matches("viewBox=\"0 0 100000 12\"").count(), 4, "{text}");
+        assert_eq!(ends("good").iter().filter(|end| **end == LENGTH).count(), 2, "{text}");
+        assert_eq!(text.matches("viewBox=\"0 0 100000 12\"").count(), 2, "{text}");
         assert!(card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
     }
 }

@@ -8,6 +8,11 @@ use maud::{Markup, html};
 /// What a route without a color is drawn in.
 const DEFAULT_COLOR: [u8; 3] = [0x5b, 0x67, 0x70];
 
+/// The contrast of text that everyone can read (WCAG 2, AA).
+const CONTRAST_MIN: f64 = 4.5;
+/// Colors on which white has this contrast count as dark.
+const CONTRAST_DARK: f64 = 3.0;
+
 /// A badge with this label, on the feed's color.
 pub(super) fn badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     let (background, reads_white) = colors(color);
@@ -19,13 +24,25 @@ pub(super) fn badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     }
 }
 
-/// The background as `#rrggbb`, and whether white reads better on it than black. A feed's own text
-/// color is often unreadable, so it is not asked.
+/// The background as `#rrggbb`, and whether its text is white and not black. Colors of middle brightness are darkened
+/// until white text is readable on them. The feed's own text color is often unreadable and is not used.
 fn colors(color: Option<[u8; 3]>) -> (String, bool) {
-    let rgb = color.unwrap_or(DEFAULT_COLOR);
-    let light = luminance(rgb);
-    let [r, g, b] = rgb;
-    (format!("#{r:02x}{g:02x}{b:02x}"), 1.05 / (light + 0.05) >= (light + 0.05) / 0.05)
+    let own = color.unwrap_or(DEFAULT_COLOR);
+    let is_dark = contrast_of_white(own) >= CONTRAST_DARK;
+    let is_readable = |rgb: &[u8; 3]| !is_dark || contrast_of_white(*rgb) >= CONTRAST_MIN;
+    let [r, g, b] =
+        (0..=100).rev().map(|percent| darkened(own, percent)).find(is_readable).unwrap_or(own);
+    (format!("#{r:02x}{g:02x}{b:02x}"), is_dark)
+}
+
+/// A color with this share of its brightness.
+fn darkened(rgb: [u8; 3], percent: u16) -> [u8; 3] {
+    rgb.map(|channel| u8::try_from(u16::from(channel) * percent / 100).unwrap_or(channel))
+}
+
+/// The contrast of white text on a color, after WCAG 2.
+fn contrast_of_white(rgb: [u8; 3]) -> f64 {
+    1.05 / (luminance(rgb) + 0.05)
 }
 
 /// Relative luminance after WCAG 2.

@@ -1,6 +1,6 @@
 //! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with them
-//! `web/plain/board.js` keeps the same rows up to date from the stop's channel. `?lines=` and `?limit=` show less, `?lang=`
-//! chooses the language of alerts, and `?embed=1` is the form for frames of others.
+//! `web/plain/board.js` keeps the same rows up to date from the stop's channel. `?lines=` and `?limit=` show less, `?after=`
+//! shows a later time, `?lang=` chooses the language of alerts, and `?embed=1` is the form for frames of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,21 +14,23 @@ use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_hub::encode_segment;
 use lineside_ingest::limits::DELAYS_OF_STOP_MAX;
 use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::alerts::{self, Told};
+use super::board_window::{self, BoardWindow};
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
-use super::{badge, catalog, map, of_network, route, states, words};
+use super::{badge, catalog, map, of_network, route, states, trips, words};
 use crate::app::App;
-use crate::delays;
+use crate::delays::{self, Noun};
 use crate::http::{Embeddable, Parameters, Refusal, found};
 
 /// Rows of a board, as many as its channel holds.
 const DEPARTURES_MAX: usize = 40;
 /// How far a board looks ahead, as far as its channel does.
-const HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
+const HORIZON: Duration = Duration::from_secs(board_window::HORIZON_S.unsigned_abs());
 /// How often a board without scripts is loaded again, in seconds.
 const REFRESH_S: u32 = 30;
 /// Lines that an address may name.
@@ -55,6 +57,7 @@ pub(super) async fn page(
     };
     let board = Board::of(&app, &network, timetable, stop, wish);
     let mut page = Page::new(&board.title, Section::Other);
+    page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js"];
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
@@ -72,6 +75,8 @@ struct Wish {
     /// Only these lines, by name or id; all if none is named.
     lines: Vec<String>,
     limit: usize,
+    /// From when on, Unix seconds, if that is not now; as the address has it.
+    after: Option<String>,
     languages: Languages,
     is_embedded: bool,
 }
@@ -84,20 +89,31 @@ impl Wish {
         Self {
             lines: lines.take(LINES_MAX).map(str::to_owned).collect(),
             limit: limit.unwrap_or(DEPARTURES_MAX).clamp(1, DEPARTURES_MAX),
+            after: parameters.one("after").map(str::to_owned),
             languages: Languages::of(parameters, headers),
             is_embedded: delays::is_embedded(parameters),
         }
     }
 
-    /// The next departures that are wanted. Those of a rare line come after many others.
-    fn departures(&self, network: &Network, stop_id: &str) -> Vec<Departure> {
-        let most = if self.lines.is_empty() { DEPARTURES_MAX } else { DELAYS_OF_STOP_MAX };
+    /// The departures that are wanted, from a moment on. Those of a rare line come after many others.
+    fn all_departures(
+        &self,
+        network: &Network,
+        stop_id: &str,
+        from: i64,
+        most: usize,
+    ) -> Vec<Departure> {
+        let most = if self.lines.is_empty() { most } else { DELAYS_OF_STOP_MAX };
         let (state, now) = (network.state(), network.now());
-        let all = lineside_ingest::departures(&state, stop_id, now, most, HORIZON);
+        let from = UnixMillis::from_seconds(from);
+        let all = lineside_ingest::departures_from(&state, stop_id, now, from, most, HORIZON);
         let mut departures = all.unwrap_or_default();
         departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
-        departures.retain(|departure| self.wants(departure));
-        departures.truncate(self.limit);
+        // Only the board of now keeps what has just left.
+        let is_later = from > now;
+        departures.retain(|departure| {
+            self.wants(departure) && (!is_later || departure.leaves() >= from.seconds())
+        });
         departures
     }
 
@@ -119,6 +135,7 @@ struct Board<'a> {
     /// The real-time feeds whose times are not to be trusted as they stand.
     stale: BTreeSet<String>,
     now: i64,
+    window: BoardWindow,
     app: &'a App,
 }
 
@@ -137,12 +154,19 @@ impl<'a> Board<'a> {
             _ if at.name.is_empty() => at.id.to_owned(),
             _ => at.name.to_owned(),
         };
-        let departures = wish.departures(network, at.id);
+        let from = board_window::start(wish.after.as_deref(), now, timetable.timezone());
+        // One more than is shown says that there are later ones.
+        let most = DEPARTURES_MAX + 1;
+        let mut departures = wish.all_departures(network, at.id, from.unwrap_or(now), most);
+        let window = BoardWindow::new(from, now, &departures, wish.limit, |from| {
+            wish.all_departures(network, at.id, from, DELAYS_OF_STOP_MAX)
+        });
+        departures.truncate(wish.limit);
         let alerts = alerts::at_stop(network, timetable, stop, now, &wish.languages);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|feed| states::misleads_riders(feed.status().state));
         let stale = misleading.map(|feed| feed.id().to_string()).collect();
-        Self { title, network, timetable, stop, departures, alerts, wish, stale, now, app }
+        Self { title, network, timetable, stop, departures, alerts, wish, stale, now, window, app }
     }
 
     fn zone(&self) -> &TimeZone {
@@ -162,6 +186,7 @@ impl<'a> Board<'a> {
         html! {
             div.page {
                 (self.head())
+                (of_network::timetable_ended(self.app, self.network))
                 (self.troubles())
                 (alerts::markup(&self.alerts))
                 section.card aria-label="Departures" {
@@ -171,7 +196,8 @@ impl<'a> Board<'a> {
                             @for departure in &self.departures { (self.row(departure)) }
                         }
                     }
-                    p.board-empty hidden[!self.departures.is_empty()] { "No departures in the next two hours." }
+                    p.board-empty hidden[!self.departures.is_empty()] { (self.empty()) }
+                    @if !self.wish.is_embedded { (self.pager()) }
                 }
                 @if !self.wish.is_embedded { (self.sources()) (self.platforms()) }
                 (states::templates())
@@ -180,14 +206,58 @@ impl<'a> Board<'a> {
         }
     }
 
+    /// What stands in the place of rows.
+    fn empty(&self) -> Markup {
+        let zone = self.zone();
+        html! {
+            @match self.window.from {
+                None => "No departures in the next two hours.",
+                Some(from) => { "No departures from " (words::clock_or_day(from, self.now, zone)) " to " (words::clock_or_day(from + board_window::HORIZON_S, self.now, zone)) "." }
+            }
+        }
+    }
+
+    /// Links to later departures, and back.
+    fn pager(&self) -> Markup {
+        let address = |at: i64| self.address_after(Some(at));
+        html! {
+            nav.pager.board-pager aria-label="Earlier and later departures" {
+                @match self.window.earlier {
+                    Some(at) if at <= self.now => a.button.plain rel="prev" href=(self.address_after(None)) { "Now" },
+                    Some(at) => a.button.plain rel="prev" href=(address(at)) { "Earlier" },
+                    None => {}
+                }
+                a.button.plain rel="next" data-later href=(address(self.window.later)) { "Later" }
+            }
+        }
+    }
+
+    /// The address of the same board at another time.
+    fn address_after(&self, after: Option<i64>) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        if !self.wish.lines.is_empty() {
+            query.append_pair("lines", &self.wish.lines.join(","));
+        }
+        if self.wish.limit != DEPARTURES_MAX {
+            query.append_pair("limit", &self.wish.limit.to_string());
+        }
+        if let Some(after) = after {
+            query.append_pair("after", &board_window::format(after, self.zone()));
+        }
+        let query = query.finish();
+        let separator = if query.is_empty() { "" } else { "?" };
+        format!("{}{separator}{query}", address(self.feed_id(), self.timetable.stop(self.stop).id))
+    }
+
     fn head(&self) -> Markup {
+        let noun = Noun::for_route_types(self.route_types());
         let stop = self.timetable.stop(self.stop);
         let routes = self.routes();
         html! {
             div.board-head {
                 div.page-head.tight {
                     p.crumbs {
-                        a href=(format!("/feeds/{}", self.feed_id())) { (of_network::name(self.app, self.network)) }
+                        a.target href=(format!("/networks/{}", self.feed_id())) { (of_network::name(self.app, self.network)) }
                         @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
                             " › " a href=(address(self.feed_id(), parent.id)) { (parent.name) }
                         }
@@ -207,13 +277,19 @@ impl<'a> Board<'a> {
                     p.board-links {
                         span.live #live data-status="off" { "As of " (words::clock_seconds(self.now, self.zone())) }
                         @if !self.wish.is_embedded {
-                            a.small href=(format!("/delays/{}?stop={}", self.feed_id(), map::query_value(stop.id))) { "Is my train late?" }
+                            a.small href=(format!("/delays/{}?stop={}", self.feed_id(), map::query_value(stop.id))) { "Is my " (noun.one) " late?" }
                             a.small href=(format!("/map?stop={}:{}", self.feed_id(), map::query_value(stop.id))) { "On the map" }
                         }
                     }
                 }
             }
         }
+    }
+
+    fn route_types(&self) -> impl Iterator<Item = u16> {
+        let stops = self.timetable.stop_and_descendants(self.stop).into_iter();
+        let routes = stops.flat_map(|stop| self.timetable.routes_of_stop(stop));
+        routes.map(|route| self.timetable.route(route).kind)
     }
 
     /// The lines that call here, by their names; of those that are called alike the first.
@@ -250,7 +326,7 @@ impl<'a> Board<'a> {
                     }
                 }
                 td.line role="cell" { (badge::badge(&departure.route_short_name, departure.route_color)) }
-                td.to role="cell" { (departure.headsign.as_deref().unwrap_or_default()) }
+                td.to role="cell" { (self.destination(departure)) }
                 td.platform role="cell" {
                     @if let Some(platform) = &departure.scheduled_platform { s.platform-was { (platform) } " " }
                     @if let Some(platform) = &departure.platform {
@@ -259,7 +335,7 @@ impl<'a> Board<'a> {
                 }
                 td.status role="cell" {
                     span class=(format!("delay tone-{}", delay.tone)) { (delay.words) }
-                    (self.source(departure))
+                    @if departure.status == DepartureStatus::Scheduled { span.source { "timetable" } }
                 }
                 td.due role="cell" { @if !is_off { (words::due(departure.leaves() - self.now)) } }
             }
@@ -270,18 +346,13 @@ impl<'a> Board<'a> {
         html! { time datetime=(words::rfc3339(at, self.zone())) { (words::clock(at, self.zone())) } }
     }
 
-    /// Where a departure is known from, and how old that is.
-    fn source(&self, departure: &Departure) -> Markup {
-        let source = departure.source.as_str();
+    /// Where a departure goes, as a link to its trip.
+    fn destination(&self, departure: &Departure) -> Markup {
+        let to = departure.headsign.as_deref().unwrap_or(&departure.trip_id);
+        let (date, start) = trips::date_and_start(&departure.id);
         html! {
-            @match departure.age.filter(|_| source != self.feed_id()) {
-                None => span.source { "timetable" },
-                Some(age) => span.source {
-                    (source) " "
-                    @let age = i64::try_from(age).unwrap_or(i64::MAX);
-                    span.age data-said=(self.now.saturating_sub(age)) { (words::age(age)) }
-                },
-            }
+            @if departure.trip_id.is_empty() || self.wish.is_embedded { (to) }
+            @else { a.trip-link href=(trips::address(self.feed_id(), &departure.trip_id, date, start)) { (to) } }
         }
     }
 
@@ -294,7 +365,7 @@ impl<'a> Board<'a> {
         let feeds = self.network.realtime_feeds();
         html! {
             @for feed in feeds.iter().filter(|feed| predicting.contains(feed.id().as_str())) {
-                (of_network::trouble(feed, "Live times"))
+                (of_network::trouble(feed, self.zone(), self.now, "Live times", "Times below are from the timetable or a few minutes old."))
             }
         }
     }
@@ -303,8 +374,8 @@ impl<'a> Board<'a> {
     fn sources(&self) -> Markup {
         let feeds = self.network.feeds();
         html! {
-            section.sources aria-labelledby="sources-title" {
-                h2.small #sources-title { "Made from" }
+            details.sources {
+                summary { "Details" }
                 ul {
                     @for feed in &feeds {
                         @let status = feed.status();
@@ -352,6 +423,7 @@ impl<'a> Board<'a> {
             "timezone": self.timetable.timezone_name(),
             "schedule": self.feed_id(),
             "lines": self.wish.lines,
+            "after": self.window.from,
             "limit": self.wish.limit,
             "feeds": feeds,
         })

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::found_names::{FoundNames, find_names};
 use super::layout::{self, Page, Section};
 use super::query::Query;
-use super::{badge, report, states, words};
+use super::{report, states, words};
 use crate::app::App;
 use crate::http::Parameters;
 use crate::reports::{Brief, Verdict};
@@ -66,15 +66,21 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     let shown: Vec<&Entry> =
         found.iter().skip((number - 1) * FEEDS_PER_PAGE).take(FEEDS_PER_PAGE).copied().collect();
 
-    let mut page = Page::new("Feeds", Section::Catalog);
+    let title = match query.words.trim() {
+        "" => "Feeds".to_owned(),
+        words => format!("Search “{words}”"),
+    };
+    let mut page = Page::new(&title, Section::Catalog);
+    page.canonical = Some(query.address(number));
     page.scripts = &["catalog.js"];
     page.styles = &["catalog.css"];
     page.alternates.push(("application/json", "/api/v1/feeds".to_owned()));
+    page.alternates.push(("application/atom+xml", "/incidents.atom".to_owned()));
     let main = html! {
         div.page {
             (head(&entries))
             (search_form(&query, &filters))
-            (found_names(&names))
+            (names.markup(&query.words))
             @if entries.is_empty() {
                 (no_feeds())
             } @else {
@@ -114,7 +120,7 @@ fn head(entries: &[Entry]) -> Markup {
                 h1 { "Feeds" }
                 span.live #live data-status="off" { "As of this page" }
             }
-            p.soft {
+            p.soft #feeds-headline {
                 @if entries.is_empty() { "No feed is configured yet." }
                 @else if all_well { (words::count(entries.len() as u64, "feed", "feeds")) ", all of them served with fresh data." }
                 @else {
@@ -212,43 +218,6 @@ fn select(
     }
 }
 
-fn found_names(names: &FoundNames) -> Markup {
-    html! {
-        @if !names.stops.is_empty() || !names.routes.is_empty() {
-            div.found {
-                @if !names.stops.is_empty() {
-                    section.card {
-                        h2 { "Stops" }
-                        ul {
-                            @for stop in &names.stops {
-                                li {
-                                    a href=(stop.address()) { (stop.name) }
-                                    span.soft.small { (stop.feed) }
-                                    span.lines { @for (name, color) in &stop.lines { (badge::badge(name, *color)) } }
-                                }
-                            }
-                        }
-                    }
-                }
-                @if !names.routes.is_empty() {
-                    section.card {
-                        h2 { "Lines" }
-                        ul {
-                            @for route in &names.routes {
-                                li {
-                                    (badge::badge(&route.name, route.color))
-                                    a href=(route.address()) { (route.title()) }
-                                    span.soft.small { (route.feed) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
 fn no_feeds() -> Markup {
     html! {
         div.note {
@@ -267,7 +236,7 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
                 span.soft.small { (words::count(found as u64, "feed", "feeds")) }
             }
             @if shown.is_empty() {
-                p.board-empty { "No feed is like that." }
+                p.board-empty { "No feeds match." }
             } @else {
                 table.list-table.feeds role="table" {
                     thead role="rowgroup" {
@@ -300,10 +269,12 @@ fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
             td.cell-name role="cell" {
                 a.feed-name href=(format!("/feeds/{id}")) { (config.display_name()) }
                 @if let Some(publisher) = &config.publisher { div.soft.small { (publisher) } }
+                @if entry_format.is_some_and(Format::is_schedule) { div { a.small.target href=(format!("/networks/{id}")) { "Lines and stops" } } }
             }
             td.cell-state role="cell" {
                 (states::sign(id, status.state))
-                @if status.state != FeedState::Ok { div.soft.small data-reason-of=(id) { (status.reason) } }
+                (states::service_tag(id, states::service_days_left(feed), status.state))
+                div.soft.small data-reason-of=(id) data-unless="ok" hidden[status.state == FeedState::Ok] { (status.reason) }
             }
             td.cell-format role="cell" {
                 span.tag { (states::format_name(entry_format)) }
@@ -327,7 +298,7 @@ fn report_cell(app: &App, Entry { feed, report, .. }: &Entry) -> Markup {
     html! {
         @match report {
             Some((brief, subject)) => a data-verdict=(Verdict::of(Some(brief)).as_str()) href=(format!("/feeds/{}#report-{subject}", feed.id())) { (report::in_brief(brief)) },
-            None if app.reports().ahead(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not looked at yet" },
+            None if app.reports().ahead(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not checked yet" },
             None => span.soft { "–" },
         }
     }

@@ -5,31 +5,34 @@ use lineside_formats::gtfs::Timetable;
 use lineside_hub::encode_segment;
 use maud::{Markup, html};
 
+use super::feed::fold;
+use super::words;
+
 /// A channel: what it tells, its name, and whether a part of that is to be filled in.
 type Channel = (&'static str, String, bool);
 
-/// The card with what can be subscribed to.
+/// The section with the channels to subscribe to.
 pub(super) fn card(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Markup {
-    html! {
-        section.card aria-labelledby="channels-title" {
-            h2 #channels-title { "Channels" }
-            ul.links.card-body {
-                @for (what, channel, is_example) in names(id, format, timetable) {
-                    li {
-                        span.soft.small { (what) }
-                        @if is_example { span.mono { (channel) } }
-                        @else { a.mono href=(format!("/api/v1/state?channel={channel}")) { (channel) } }
-                    }
+    let names = names(id, format, timetable);
+    let note = words::count(names.len() as u64, "channel", "channels");
+    let body = html! {
+        ul.links.card-body {
+            @for (what, channel, is_example) in names {
+                li {
+                    span.soft.small { (what) }
+                    @if is_example { span.mono { (channel) } }
+                    @else { a.mono href=(format!("/api/v1/state?channel={channel}")) { (channel) } }
                 }
             }
         }
-    }
+    };
+    fold("channels", "Channels", &html! { (note) }, false, &body)
 }
 
 fn names(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Vec<Channel> {
     let mut names = vec![("Every change", format!("feed/{id}"), false)];
     if !matches!(format, Some(Format::Raw) | None) {
-        names.push(("What the rules say of it", format!("report/{id}"), false));
+        names.push(("Findings of validation", format!("report/{id}"), false));
     }
     match format {
         Some(Format::Gtfs | Format::Netex) => names.extend([

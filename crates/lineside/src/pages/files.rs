@@ -5,26 +5,24 @@ use lineside_ingest::{Feed, FeedState, Part};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
+use super::feed::fold;
 use super::{states, words};
 
-/// The card with all files; nothing where a feed is no system.
+/// The section with all files; nothing for other feeds than GBFS systems.
 pub(super) fn card(feed: &Feed, now: UnixMillis) -> Markup {
-    let parts = feed.parts();
-    html! {
-        @if feed.format() == Some(Format::Gbfs) {
-            section.card #files aria-labelledby="files-title" {
-                div.card-head {
-                    h2 #files-title { "Files" }
-                    span.soft.small { (words::count(parts.len() as u64, "file", "files")) " of the discovery file" }
-                }
-                @if parts.is_empty() {
-                    p.card-body.soft { "No discovery file has come yet that lists any." }
-                } @else {
-                    ul.links.card-body { @for part in parts.iter() { li { (file(feed, part, now)) } } }
-                }
-            }
-        }
+    if feed.format() != Some(Format::Gbfs) {
+        return html! {};
     }
+    let parts = feed.parts();
+    let note = words::count(parts.len() as u64, "file", "files");
+    let body = html! {
+        @if parts.is_empty() {
+            p.card-body.soft { "No discovery file that lists any has arrived yet." }
+        } @else {
+            ul.links.card-body { @for part in parts.iter() { li { (file(feed, part, now)) } } }
+        }
+    };
+    fold("files", "Files", &html! { (note) }, false, &body)
 }
 
 fn file(system: &Feed, part: &Part, now: UnixMillis) -> Markup {

@@ -1,10 +1,13 @@
 //! What a question finds among the names of stops and lines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_ingest::limits::SEARCH_LIMIT_MAX;
 use lineside_ingest::{CatalogHit, CatalogHitKind, Feed};
+use maud::{Markup, html};
 
-use super::{board, map};
+use super::{badge, board, of_network, route, words};
 use crate::app::App;
 
 /// Stops and lines that a page lists of each.
@@ -17,16 +20,24 @@ const LINES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct FoundStop {
     pub(super) feed: String,
+    /// The name of its network.
+    pub(super) network: String,
     pub(super) id: String,
     pub(super) name: String,
     /// Some of the lines that call there, with their colors: what tells two stops of one name apart.
     pub(super) lines: Vec<(String, Option<[u8; 3]>)>,
+    /// Further lines.
+    pub(super) n_more_lines: usize,
+    /// Where trips from there go, if another stop of the network that was found has the same name.
+    pub(super) towards: Option<String>,
 }
 
 /// A line that was found.
 #[derive(Debug)]
 pub(super) struct FoundRoute {
     pub(super) feed: String,
+    /// The name of its network.
+    pub(super) network: String,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) long_name: String,
@@ -38,33 +49,92 @@ pub(super) struct FoundRoute {
 pub(super) struct FoundNames {
     pub(super) stops: Vec<FoundStop>,
     pub(super) routes: Vec<FoundRoute>,
+    /// Further stops and lines that are not listed.
+    pub(super) n_more_stops: usize,
+    pub(super) n_more_routes: usize,
     pub(super) feeds: BTreeSet<String>,
+    /// The corrected question, where the one that was asked finds nothing.
+    pub(super) corrected: Option<String>,
 }
 
 /// Looks for a question's words; an empty question finds nothing.
 pub(super) fn find_names(app: &App, question: &str) -> FoundNames {
-    let mut found = FoundNames::default();
-    for CatalogHit { feed, kind } in app.ingest().catalog_search(question) {
+    let results = app.ingest().catalog_search(question);
+    let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
+    for CatalogHit { feed, kind } in results.hits {
         let id = feed.id().to_string();
         match kind {
             CatalogHitKind::Feed => {}
             CatalogHitKind::Stop { id: stop, name } if found.stops.len() < LISTED_MAX => {
-                let lines = lines_at(&feed, &stop);
-                found.stops.push(FoundStop { feed: id.clone(), id: stop, name, lines });
+                found.stops.push(find_stop(app, &feed, stop, name));
             }
             CatalogHitKind::Route { id: route, .. } if found.routes.len() < LISTED_MAX => {
-                found.routes.extend(route_of(&feed, &route));
+                found.routes.extend(find_route(app, &feed, &route));
             }
-            CatalogHitKind::Stop { .. } | CatalogHitKind::Route { .. } => {}
+            CatalogHitKind::Stop { .. } => found.n_more_stops += 1,
+            CatalogHitKind::Route { .. } => found.n_more_routes += 1,
         }
         found.feeds.insert(id);
     }
+    tell_namesakes_apart(app, &mut found.stops);
     found
 }
 
-fn lines_at(feed: &Feed, stop: &str) -> Vec<(String, Option<[u8; 3]>)> {
-    let Some(timetable) = feed.network().timetable() else { return Vec::new() };
-    let Some(stop) = timetable.find_stop(stop) else { return Vec::new() };
+fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
+    let network = feed.network();
+    let timetable = network.timetable();
+    let stop =
+        timetable.as_ref().and_then(|timetable| Some((timetable, timetable.find_stop(&id)?)));
+    let mut lines = stop.map(|(timetable, stop)| lines_at(timetable, stop)).unwrap_or_default();
+    let n_more_lines = lines.len().saturating_sub(LINES_MAX);
+    lines.truncate(LINES_MAX);
+    FoundStop {
+        feed: feed.id().to_string(),
+        network: of_network::name(app, &network),
+        id,
+        name,
+        lines,
+        n_more_lines,
+        towards: None,
+    }
+}
+
+/// Says of stops that have their name and their network in common where their trips go.
+fn tell_namesakes_apart(app: &App, stops: &mut [FoundStop]) {
+    let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for stop in &*stops {
+        *named.entry((stop.feed.clone(), stop.name.clone())).or_default() += 1;
+    }
+    for stop in stops {
+        if named.get(&(stop.feed.clone(), stop.name.clone())).is_some_and(|count| *count > 1) {
+            stop.towards = app.ingest().network_of(&stop.feed).and_then(|network| {
+                let timetable = network.timetable()?;
+                towards(&timetable, timetable.find_stop(&stop.id)?)
+            });
+        }
+    }
+}
+
+/// The last stop of the usual trips of a line that calls at a stop.
+fn towards(timetable: &Timetable, stop: StopIdx) -> Option<String> {
+    let members = timetable.stop_and_descendants(stop);
+    let mut routes = members.iter().flat_map(|stop| timetable.routes_of_stop(*stop));
+    routes.find_map(|route| {
+        let patterns = timetable.patterns_of_route(route).into_iter();
+        let mut stops =
+            patterns.map(|pattern| timetable.stops_of_pattern(pattern).collect::<Vec<_>>());
+        let calls = stops.find(|calls| {
+            calls
+                .split_last()
+                .is_some_and(|(_, before)| before.iter().any(|it| members.contains(it)))
+        })?;
+        let name = timetable.stop(*calls.last()?).name;
+        (!name.is_empty()).then(|| name.to_owned())
+    })
+}
+
+/// The lines that call at a stop or a station, with their colors, short names first.
+pub(super) fn lines_at(timetable: &Timetable, stop: StopIdx) -> Vec<(String, Option<[u8; 3]>)> {
     let mut lines: Vec<_> = timetable
         .stop_and_descendants(stop)
         .into_iter()
@@ -74,14 +144,16 @@ fn lines_at(feed: &Feed, stop: &str) -> Vec<(String, Option<[u8; 3]>)> {
         .collect();
     lines.sort();
     lines.dedup();
-    lines.into_iter().map(|(_, name, color)| (name, color)).take(LINES_MAX).collect()
+    lines.into_iter().map(|(_, name, color)| (name, color)).collect()
 }
 
-fn route_of(feed: &Feed, id: &str) -> Option<FoundRoute> {
-    let timetable = feed.network().timetable()?;
+fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
+    let network = feed.network();
+    let timetable = network.timetable()?;
     let route = timetable.route(timetable.find_route(id)?);
     Some(FoundRoute {
         feed: feed.id().to_string(),
+        network: of_network::name(app, &network),
         id: id.to_owned(),
         name: route.name().to_owned(),
         long_name: route.long_name.to_owned(),
@@ -89,20 +161,87 @@ fn route_of(feed: &Feed, id: &str) -> Option<FoundRoute> {
     })
 }
 
+impl FoundNames {
+    /// The stops and lines as two cards.
+    pub(super) fn markup(&self, question: &str) -> Markup {
+        html! {
+            @if let Some(corrected) = &self.corrected {
+                p.note data-corrected=(corrected) { "Nothing is called “" (question) "”. Results for “" strong { (corrected) } "”:" }
+            }
+            @if !self.stops.is_empty() || !self.routes.is_empty() {
+                div.found {
+                    @if !self.stops.is_empty() {
+                        section.card data-found="stops" {
+                            h2 { "Stops" }
+                            ul { @for stop in &self.stops { (stop.markup()) } }
+                            (more(self.n_more_stops))
+                        }
+                    }
+                    @if !self.routes.is_empty() {
+                        section.card data-found="lines" {
+                            h2 { "Lines" }
+                            ul { @for route in &self.routes { (route.markup()) } }
+                            (more(self.n_more_routes))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many further results there are.
+fn more(count: usize) -> Markup {
+    let is_all = count + LISTED_MAX < SEARCH_LIMIT_MAX;
+    html! {
+        @if count > 0 {
+            p.more.soft.small data-more=(count) { "and " (words::number(count as u64)) @if !is_all { " or more" } " more: add a word to narrow the search." }
+        }
+    }
+}
+
 impl FoundStop {
     /// Its departure board.
     pub(super) fn address(&self) -> String {
         board::address(&self.feed, &self.id)
     }
+
+    fn markup(&self) -> Markup {
+        html! {
+            li {
+                span {
+                    a.target href=(self.address()) { (self.name) }
+                    @if let Some(towards) = &self.towards { " " span.small { "towards " (towards) } }
+                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                }
+                span.lines {
+                    @for (name, color) in &self.lines { (badge::badge(name, *color)) }
+                    @if self.n_more_lines > 0 { span.soft.small { "+" (self.n_more_lines) } }
+                }
+            }
+        }
+    }
 }
 
 impl FoundRoute {
-    /// The map with only this line.
+    /// The page of the line.
     pub(super) fn address(&self) -> String {
-        format!("/map?route={}:{}", self.feed, map::query_value(&self.id))
+        route::address(&self.feed, &self.id)
     }
 
     pub(super) fn title(&self) -> &str {
         if self.long_name.is_empty() { &self.name } else { &self.long_name }
+    }
+
+    fn markup(&self) -> Markup {
+        html! {
+            li {
+                (badge::badge(&self.name, self.color))
+                span {
+                    a.target href=(self.address()) { (self.title()) }
+                    " " a.soft.small.target href=(format!("/networks/{}", self.feed)) { (self.network) }
+                }
+            }
+        }
     }
 }

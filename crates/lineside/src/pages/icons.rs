@@ -27,8 +27,13 @@ icon!(
     stale,
     r#"<path d="M6.5 3h11M6.5 21h11M8 3c0 5 8 5 8 9s-8 4-8 9m8-18c0 5-8 5-8 9s8 4 8 9"/>"#
 );
+icon!(
+    expired,
+    r#"<rect x="3.5" y="5" width="17" height="15.5" rx="2"/><path d="M3.5 10h17M8 2.8V6m8-3.2V6m-6.2 6.6 4.4 4.4m0-4.4-4.4 4.4"/>"#
+);
 icon!(failing, r#"<path d="M12 3.5 2.5 20h19L12 3.5z"/><path d="M12 10v4.5m0 2.6v.1"/>"#);
 icon!(empty, r#"<circle cx="12" cy="12" r="9" stroke-dasharray="3.4 3.7"/>"#);
+icon!(paused, r#"<circle cx="12" cy="12" r="9"/><path d="M9.8 8.5v7m4.4-7v7"/>"#);
 icon!(
     unknown,
     r#"<circle cx="12" cy="12" r="9"/><path d="M9.4 9.4a2.7 2.7 0 1 1 3.9 2.4c-.8.4-1.3 1-1.3 1.9m0 3.2v.1"/>"#

@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 use serde::Serialize;
 
-use super::{assets, icons};
+use super::{assets, context, icons, missing, site_files};
 use crate::http::{Embeddable, Refusal};
 
 /// After how many seconds a page that is not to be had at the moment is asked for again, as often as one that is there.
@@ -20,13 +20,24 @@ pub(super) enum Section {
     Catalog,
     Map,
     Operation,
+    Documentation,
+    Validate,
     Other,
 }
 
 /// What a page brings along with its content.
 #[derive(Debug)]
 pub(super) struct Page<'a> {
+    /// What it shows, such as the name of a stop; the site's name is added.
     pub(super) title: &'a str,
+    /// A sentence for search engines and for previews of links; without one, what the site is.
+    pub(super) description: Option<String>,
+    /// The address under which a search engine should list it, from its path on; without one, the path that was asked for.
+    pub(super) canonical: Option<String>,
+    /// Whether search engines may list it.
+    pub(super) is_indexed: bool,
+    /// Whether the document is kept for further requests, which may have reached the server by another name.
+    pub(super) is_shared: bool,
     pub(super) section: Section,
     /// Further classes of the body.
     pub(super) class: &'a str,
@@ -50,6 +61,10 @@ impl<'a> Page<'a> {
     pub(super) fn new(title: &'a str, section: Section) -> Self {
         Self {
             title,
+            description: None,
+            canonical: None,
+            is_indexed: section != Section::Operation,
+            is_shared: false,
             section,
             class: "",
             styles: &[],
@@ -81,16 +96,19 @@ impl<'a> Page<'a> {
     }
 
     fn head(&self) -> Markup {
+        let site = context::site();
+        let title = format!("{} · {}", self.title, site.name);
         html! {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (self.title) " · Lineside" }
+                title { (title) }
+                (self.descriptions(&title, &site.name))
                 @if let Some(seconds) = self.refresh {
                     noscript { meta http-equiv="refresh" content=(seconds); }
                 }
-                link rel="icon" type="image/svg+xml" href=(assets::plain("icon.svg"));
+                (icon_links())
                 @for style in self.bundle.iter().flat_map(|bundle| &bundle.styles) {
                     link rel="stylesheet" href=(style);
                 }
@@ -114,6 +132,39 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// What search engines, and sites that link to the page, are told about it.
+    fn descriptions(&self, title: &str, site: &str) -> Markup {
+        if !self.is_indexed {
+            return html! { meta name="robots" content="noindex"; };
+        }
+        let general =
+            || format!("Public-transport feeds, live departures and open data, served by {site}.");
+        let description = self.description.clone().unwrap_or_else(general);
+        let context = context::current();
+        let base = context.as_ref().and_then(|context| match self.is_shared {
+            true => context.public_base(),
+            false => Some(context.base()),
+        });
+        let base = base.unwrap_or_default();
+        let asked = context.as_ref().map(|context| context.path().to_owned());
+        let address = self.canonical.clone().or(asked).map(|path| format!("{base}{path}"));
+        html! {
+            meta name="description" content=(description);
+            meta property="og:type" content="website";
+            meta property="og:site_name" content=(site);
+            meta property="og:title" content=(title);
+            meta property="og:description" content=(description);
+            meta property="og:image" content=(format!("{base}{}", site_files::PREVIEW));
+            meta property="og:image:width" content="1200";
+            meta property="og:image:height" content="630";
+            meta name="twitter:card" content="summary_large_image";
+            @if let Some(address) = address {
+                meta property="og:url" content=(address);
+                link rel="canonical" href=(address);
+            }
+        }
+    }
+
     /// The classes of the body: an element has one attribute of them, or only the first would count.
     fn classes(&self) -> Option<String> {
         let embedded = self.is_embedded.then_some("embedded");
@@ -123,15 +174,24 @@ impl<'a> Page<'a> {
     }
 
     fn masthead(&self) -> Markup {
+        let site = context::site();
         let current = |section| (self.section == section).then_some("page");
         html! {
             header.masthead {
                 div.masthead-in {
-                    a.wordmark href="/" { (icons::mark()) "Lineside" }
+                    a.wordmark href="/" {
+                        @match site.logo {
+                            Some(_) => img src=(site_files::LOGO) alt="";,
+                            None => (icons::mark()),
+                        }
+                        (site.name)
+                    }
                     nav.nav aria-label="Pages" {
                         a href="/" aria-current=[current(Section::Catalog)] { "Feeds" }
                         a href="/map" aria-current=[current(Section::Map)] { "Map" }
-                        a href="/ops" aria-current=[current(Section::Operation)] { "Operation" }
+                        a href="/validate" aria-current=[current(Section::Validate)] { "Validate" }
+                        a href="/ops" aria-current=[current(Section::Operation)] { "Ops" }
+                        a href="/docs" aria-current=[current(Section::Documentation)] { "Docs" }
                     }
                 }
             }
@@ -139,15 +199,45 @@ impl<'a> Page<'a> {
     }
 }
 
+/// The icons and the manifest, and the color of the browser's own bars.
+fn icon_links() -> Markup {
+    html! {
+        meta name="theme-color" media="(prefers-color-scheme: light)" content="#ffffff";
+        meta name="theme-color" media="(prefers-color-scheme: dark)" content="#171f28";
+        link rel="icon" href=(site_files::ICON) sizes="32x32";
+        link rel="icon" type="image/svg+xml" href=(assets::plain("icon.svg"));
+        link rel="apple-touch-icon" href=(site_files::TOUCH_ICON);
+        link rel="manifest" href=(site_files::MANIFEST);
+    }
+}
+
 fn footer() -> Markup {
+    let site = context::site();
+    let text = |url: &Option<url::Url>| url.as_ref().map(ToString::to_string);
+    let operator = [
+        ("Contact", site.contact.clone()),
+        ("Imprint", text(&site.imprint)),
+        ("Privacy", text(&site.privacy)),
+        ("Accessibility", text(&site.accessibility)),
+    ];
+    let operator = operator.into_iter().filter_map(|(name, link)| Some((name, link?)));
+    let operator: Vec<(&str, String)> = operator.collect();
     html! {
         footer.footer {
             div.footer-in {
+                @if !operator.is_empty() {
+                    nav aria-label="About this site" {
+                        @for (at, (name, link)) in operator.iter().enumerate() {
+                            @if at > 0 { " · " }
+                            a href=(link) { (name) }
+                        }
+                    }
+                }
                 span { "Lineside " (env!("CARGO_PKG_VERSION")) }
                 nav aria-label="More" {
-                    a href="/validate" { "Validate a feed" }
+                    a href="/docs" { "Documentation" }
                     " · "
-                    a href="/api/v1/openapi.json" { "API description" }
+                    a href="/docs/api" { "API reference" }
                     " · "
                     a href="/api/v1/feeds" { "Feeds as JSON" }
                     " · "
@@ -185,14 +275,13 @@ pub(super) fn refused(refusal: &Refusal, is_embedded: bool) -> Response {
     }
 }
 
-/// The page for an address where nothing is.
-pub(super) fn not_found(what: &str) -> Response {
+/// The page for an address that leads nowhere; `what` is missing, as a sentence.
+pub(crate) fn not_found(what: &str) -> Response {
     missing(what, false)
 }
 
 fn missing(what: &str, is_embedded: bool) -> Response {
-    let page = instead("Not found", "Nothing is here", what, is_embedded);
-    let mut response = reply(StatusCode::NOT_FOUND, page);
+    let mut response = reply(StatusCode::NOT_FOUND, missing::page(what, is_embedded));
     if is_embedded {
         response.headers_mut().insert(header::REFRESH, HeaderValue::from(MISSING_S));
         response.extensions_mut().insert(Embeddable);
@@ -201,7 +290,7 @@ fn missing(what: &str, is_embedded: bool) -> Response {
 }
 
 fn later(refusal: &Refusal, is_embedded: bool) -> Response {
-    let page = instead("Not now", "Not to be had at the moment", &refusal.words(), is_embedded);
+    let page = unavailable(&refusal.words(), is_embedded);
     let (mut parts, _) = refusal.clone().into_response().into_parts();
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     parts.headers.insert(header::CONTENT_TYPE, kind);
@@ -212,13 +301,14 @@ fn later(refusal: &Refusal, is_embedded: bool) -> Response {
     Response::from_parts(parts, Body::from(page.into_string()))
 }
 
-fn instead(title: &str, head: &str, what: &str, is_embedded: bool) -> Markup {
-    let mut page = Page::new(title, Section::Other);
+fn unavailable(what: &str, is_embedded: bool) -> Markup {
+    let mut page = Page::new("Temporarily unavailable", Section::Other);
     page.is_embedded = is_embedded;
+    page.is_indexed = false;
     let main = html! {
         div.page {
             div.page-head {
-                h1 { (head) }
+                h1 { "Temporarily unavailable" }
                 p { (what) }
             }
             @if !is_embedded { p { a href="/" { "All feeds" } } }

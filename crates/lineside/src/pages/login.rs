@@ -136,7 +136,9 @@ pub(super) fn to_login(from: &http::Uri) -> Response {
 }
 
 fn page(status: StatusCode, main: &Markup) -> Response {
-    let page = Page::new("Log in", Section::Other).render(&html! { div.page { (main) } });
+    let mut page = Page::new("Log in", Section::Other);
+    page.is_indexed = false;
+    let page = page.render(&html! { div.page { (main) } });
     let mut response = layout::reply(status, page);
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, no_store);
@@ -148,9 +150,8 @@ fn form(next: &str, failed: Option<Failed>) -> Markup {
         div.page-head {
             h1 { "Log in" }
             p {
-                "For the admins of this server. The token is the one of " code { "[admin]" } " in its "
-                "configuration, or of " code { (ADMIN_TOKEN_VARIABLE) } "; without either the server "
-                "printed one when it started."
+                "Use the token from " code { "[admin]" } " or " code { (ADMIN_TOKEN_VARIABLE) } ". If neither is set, it "
+                "was printed at startup."
             }
         }
         form.card.card-body.stack.login method="post" action=(LOGIN) {
@@ -172,13 +173,13 @@ fn form(next: &str, failed: Option<Failed>) -> Markup {
 
 fn words(why: Failed) -> String {
     match why {
-        Failed::NotTaken(NotTaken::Wrong) => "That is not the token.".to_owned(),
+        Failed::NotTaken(NotTaken::Wrong) => "Wrong token.".to_owned(),
         Failed::NotTaken(NotTaken::TooOften(wait)) => {
             let seconds = wait.as_secs() + 1;
-            format!("Too many wrong tokens came from your address. Try again in {seconds} s.")
+            format!("Too many wrong tokens from your address. Try again in {seconds} s.")
         }
         Failed::OtherOrigin => {
-            "The form came from a page that is not of this server. Send this one.".to_owned()
+            "The form was sent from another site. Send this one instead.".to_owned()
         }
     }
 }

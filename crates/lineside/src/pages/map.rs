@@ -13,7 +13,6 @@ use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
 use lineside_ingest::{Feed, Network, Record};
-use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
@@ -21,7 +20,8 @@ use serde_json::json;
 
 use super::found_names::{self, FoundNames};
 use super::layout::{self, Page, Section};
-use super::{assets, badge, board, icons, states, words};
+use super::regions::{self, Region};
+use super::{assets, badge, board, icons, of_network, states, words};
 use crate::app::App;
 use crate::http::Parameters;
 
@@ -48,7 +48,7 @@ const SEGMENT: &AsciiSet = &CONTROLS
 const QUERY: &AsciiSet = &SEGMENT.add(b'&').add(b'+').add(b'=').add(b':');
 
 /// A box around places: west, south, east, north.
-type Bounds = [f64; 4];
+pub(super) type Bounds = [f64; 4];
 
 /// An id as one segment of a path.
 pub(super) fn path_segment(id: &str) -> Cow<'_, str> {
@@ -58,6 +58,11 @@ pub(super) fn path_segment(id: &str) -> Cow<'_, str> {
 /// An id inside a query.
 pub(super) fn query_value(id: &str) -> Cow<'_, str> {
     utf8_percent_encode(id, QUERY).into()
+}
+
+/// The map with the card of a vehicle.
+pub(super) fn vehicle_address(feed: &str, id: &str) -> String {
+    format!("/map?vehicle={}", query_value(&format!("{feed}:{id}")))
 }
 
 /// A network as the map's script needs it.
@@ -84,29 +89,48 @@ pub(super) struct DrawnRaw {
 pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
     let bundle = assets::bundle(BUNDLE);
     let has_map = bundle.is_some();
-    let mut page = Page::new("Map", Section::Map);
+    let stop = selected_stop(&app, &parameters);
+    let title =
+        stop.as_deref().map_or_else(|| "Map".to_owned(), |stop| format!("{stop} on the map"));
+    let mut page = Page::new(&title, Section::Map);
+    page.description = stop.map(|stop| format!("Live vehicles and departures around {stop}."));
     page.class = if has_map { "map-page" } else { "map-page no-map" };
+    page.styles = &["map.css", "catalog.css"];
     page.bundle = bundle;
-    let names = found_names::find_names(&app, parameters.one("q").unwrap_or_default());
+    let question = parameters.one("q").unwrap_or_default();
+    let names = found_names::find_names(&app, question);
+    let regions = regions::list_regions(&app);
+    let chosen = parameters.one("network");
+    let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));
+    let list = ListView { question, names, regions: &regions, region };
     let main = html! {
         @if has_map {
             div.map #map {}
-            (panel())
+            (panel(&regions))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
-                button.button.plain #locate type="button" hidden { (icons::locate()) "Near me" }
+                button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
+                p.locate-note #locate-note role="status" hidden {}
             }
         }
-        (list_view(&app, &names, has_map))
+        (list.markup(&app, has_map))
         p.visually-hidden #announcement role="status" {}
         (states::templates())
-        (layout::data_island("map-data", &map_data(&app)))
+        (layout::data_island("map-data", &map_data(&app, &regions)))
     };
     layout::reply(StatusCode::OK, page.render(&main))
 }
 
+/// The name of the stop that the address selects: `stop=<feed>:<stop>`.
+fn selected_stop(app: &App, parameters: &Parameters) -> Option<String> {
+    let (feed, stop) = parameters.one("stop")?.split_once(':')?;
+    let (_, timetable, stop) = board::find(app, feed, stop)?;
+    let name = timetable.stop(stop).name;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// Search, filters and what is selected.
-fn panel() -> Markup {
+fn panel(regions: &[Region]) -> Markup {
     html! {
         div.panel {
             section.card.panel-search aria-label="Search and filters" {
@@ -116,7 +140,9 @@ fn panel() -> Markup {
                     input.input #search name="q" type="text" placeholder="Stops and lines" maxlength="100" autocomplete="off"
                         role="combobox" aria-expanded="false" aria-controls="results" aria-autocomplete="list";
                 }
-                div.results #results role="listbox" aria-label="Stops and lines found" hidden {}
+                p.results-from.soft.small #results-from hidden {}
+                div.results #results role="listbox" aria-label="Stops and lines found" tabindex="-1" hidden {}
+                (regions::links_to_regions(regions, None))
                 div.chips #modes role="group" aria-label="Show only" hidden {}
                 div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
                 p.panel-status {
@@ -130,61 +156,91 @@ fn panel() -> Markup {
     }
 }
 
-fn list_view(app: &App, names: &FoundNames, has_map: bool) -> Markup {
-    let mut vehicles: Vec<Arc<Record>> = app
-        .ingest()
-        .networks()
-        .iter()
-        .flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>())
-        .collect();
-    let total = vehicles.len();
-    vehicles.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
-    vehicles.truncate(LISTED_MAX);
-    html! {
-        section.list-view #list aria-labelledby="list-title" {
-            div.page-head {
-                h1 #list-title { "Vehicles" }
-                @if !has_map {
-                    p.note {
-                        "This server was built without the map: its part of the pages was not bundled. "
-                        code { "cargo xtask build" } " makes a server that has it. The list below is complete all the same."
-                    }
-                }
-                p.note #no-webgl hidden { "This browser cannot draw maps (WebGL is missing), so here is the same as a list." }
-            }
-            @if !has_map { (plain_search(names)) } @else { noscript { (plain_search(names)) } }
-            div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" {
-                table.list-table.vehicle-list {
-                    thead {
-                        tr {
-                            th scope="col" { "Line" }
-                            th scope="col" { "To" }
-                            th scope="col" { "Status" }
-                            th scope="col" { "Next stop" }
-                            th.end scope="col" { "Position" }
+/// The same without the map: for readers without scripts, for the keyboard, and for screen readers.
+struct ListView<'a> {
+    /// What was searched for, and what it found.
+    question: &'a str,
+    names: FoundNames,
+    regions: &'a [Region],
+    /// The only network to list.
+    region: Option<&'a Region>,
+}
+
+impl ListView<'_> {
+    /// The first vehicles in the order of the list, and how many there are in all.
+    fn vehicles(&self, app: &App) -> (Vec<Arc<Record>>, usize) {
+        let networks = app.ingest().networks();
+        let is_listed = |network: &&Arc<Network>| {
+            self.region.is_none_or(|region| region.id == network.id().as_str())
+        };
+        let listed = networks.iter().filter(is_listed);
+        let mut vehicles: Vec<Arc<Record>> = listed
+            .flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>())
+            .collect();
+        let total = vehicles.len();
+        vehicles.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+        vehicles.truncate(LISTED_MAX);
+        (vehicles, total)
+    }
+
+    fn markup(&self, app: &App, has_map: bool) -> Markup {
+        let (vehicles, total) = self.vehicles(app);
+        html! {
+            section.list-view #list aria-labelledby="list-title" {
+                div.page-head {
+                    h1 #list-title { "Vehicles" @if let Some(region) = self.region { " in " (region.name) } }
+                    @if !has_map {
+                        p.note {
+                            "This server was built without the map. Build it with " code { "cargo xtask build" }
+                            " to add the map. The list below is complete."
                         }
                     }
-                    tbody { @for vehicle in &vehicles { (vehicle_row(vehicle, app.now().0)) } }
+                    p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same data." }
+                    noscript { p.note { "The map needs JavaScript. The list shows the same data." } }
+                }
+                @if !has_map { (self.without_scripts()) } @else { noscript { (self.without_scripts()) } }
+                (vehicle_table(&vehicles, app.now().0))
+                @if total > vehicles.len() { p.soft.small { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
+            }
+        }
+    }
+
+    /// What the panel has, without scripts: the networks, and a search for stops.
+    fn without_scripts(&self) -> Markup {
+        html! {
+            (regions::links_to_regions(self.regions, self.region.map(|region| region.id.as_str())))
+            form.search role="search" action="/map" {
+                div.search-line {
+                    label.visually-hidden for="plain-search" { "Search stops and lines" }
+                    input.input #plain-search name="q" type="search" value=(self.question) placeholder="Stops and lines" maxlength="100";
+                    button.button type="submit" { "Search" }
                 }
             }
-            @if total > vehicles.len() { p.soft.small { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
+            @if !self.question.is_empty() {
+                section.stack #plain-results aria-labelledby="plain-results-title" {
+                    h2 #plain-results-title { "Results for “" (self.question) "”" }
+                    (self.names.markup(self.question))
+                    @if self.names.stops.is_empty() && self.names.routes.is_empty() { p.soft { "No stop or line matches." } }
+                }
+            }
         }
     }
 }
 
-/// A search for stops that needs no scripts.
-fn plain_search(names: &FoundNames) -> Markup {
+fn vehicle_table(vehicles: &[Arc<Record>], now_ms: i64) -> Markup {
     html! {
-        form.search role="search" action="/map" {
-            div.search-line {
-                label.visually-hidden for="plain-search" { "Search stops" }
-                input.input #plain-search name="q" type="search" placeholder="Stops" maxlength="100";
-                button.button type="submit" { "Search" }
-            }
-        }
-        @if !names.stops.is_empty() {
-            ul.card.found-stops {
-                @for stop in &names.stops { li { a href=(stop.address()) { (stop.name) } " " span.soft.small { (stop.feed) } } }
+        div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" {
+            table.list-table.vehicle-list {
+                thead {
+                    tr {
+                        th scope="col" { "Line" }
+                        th scope="col" { "Destination" }
+                        th scope="col" { "Delay" }
+                        th scope="col" { "Next stop" }
+                        th.end scope="col" { "Last position" }
+                    }
+                }
+                tbody { @for vehicle in vehicles { (vehicle_row(vehicle, now_ms)) } }
             }
         }
     }
@@ -219,23 +275,16 @@ fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
     }
 }
 
-fn map_data(app: &App) -> serde_json::Value {
-    let networks: Vec<DrawnNetwork> = app
-        .ingest()
-        .networks()
-        .iter()
-        .filter_map(|network| drawn_network(network, app.now()))
-        .collect();
+fn map_data(app: &App, regions: &[Region]) -> serde_json::Value {
+    let networks: Vec<DrawnNetwork> =
+        app.ingest().networks().iter().filter_map(|network| drawn_network(app, network)).collect();
     let raw: Vec<DrawnRaw> =
         app.ingest().feeds().iter().flat_map(|feed| drawn_as_it_is(feed)).collect();
-    let bounds = networks.iter().filter_map(|network| network.bounds);
-    let all = app.ingest().networks();
-    let bounds = bounds.chain(all.iter().filter_map(|it| bounds_of_systems(it))).reduce(around);
     let links = app.map_links();
     json!({
         "now": app.now().0,
         "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
-        "networks": networks, "raw": raw, "bounds": bounds,
+        "networks": networks, "raw": raw, "regions": regions,
     })
 }
 
@@ -246,11 +295,8 @@ pub(super) fn feed_map_data(
     network: &Network,
 ) -> Option<serde_json::Value> {
     let raw = drawn_as_it_is(feed);
-    let networks: Vec<DrawnNetwork> = if raw.is_empty() {
-        drawn_network(network, app.now()).into_iter().collect()
-    } else {
-        Vec::new()
-    };
+    let networks: Vec<DrawnNetwork> =
+        if raw.is_empty() { drawn_network(app, network).into_iter().collect() } else { Vec::new() };
     let bounds = networks.iter().filter_map(|network| network.bounds);
     let bounds = bounds.chain(bounds_of_systems(network)).reduce(around);
     if raw.is_empty() && bounds.is_none() {
@@ -263,19 +309,33 @@ pub(super) fn feed_map_data(
     }))
 }
 
-fn drawn_network(network: &Network, wall: UnixMillis) -> Option<DrawnNetwork> {
-    let feeds = network.feeds();
-    let is_transit = |feed: &Arc<Feed>| {
+fn is_transit(network: &Network) -> bool {
+    network.feeds().iter().any(|feed| {
         let format = feed.status().format.or(feed.config().promised());
         format.is_some_and(|it| it.is_schedule() || it.is_real_time())
-    };
-    if !feeds.iter().any(is_transit) {
+    })
+}
+
+/// The box around a network's stops, else its vehicles, and its rental stations and vehicles.
+pub(super) fn bounds_of_network(network: &Network) -> Option<Bounds> {
+    let transit = is_transit(network).then(|| bounds_of_transit(network)).flatten();
+    transit.into_iter().chain(bounds_of_systems(network)).reduce(around)
+}
+
+fn bounds_of_transit(network: &Network) -> Option<Bounds> {
+    let timetable = network.timetable();
+    let of_stops = timetable.as_ref().and_then(|timetable| bounds_of_stops(timetable));
+    of_stops.or_else(|| bounds_of_vehicles(network))
+}
+
+fn drawn_network(app: &App, network: &Network) -> Option<DrawnNetwork> {
+    if !is_transit(network) {
         return None;
     }
+    let feeds = network.feeds();
     let id = network.id().as_str().to_owned();
     let timetable = network.timetable();
-    let name =
-        feeds.first().map_or_else(|| id.clone(), |feed| feed.config().display_name().to_owned());
+    let name = of_network::name(app, network);
     let geojson = |what: &str| timetable.as_ref().map(|_| format!("/geojson/{id}/{what}.geojson"));
     Some(DrawnNetwork {
         routes: geojson("routes"),
@@ -283,12 +343,9 @@ fn drawn_network(network: &Network, wall: UnixMillis) -> Option<DrawnNetwork> {
         timezone: timetable
             .as_ref()
             .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
-        behind: (wall.0 - network.now().0) / 1000,
+        behind: (app.now().0 - network.now().0) / 1000,
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
-        bounds: timetable
-            .as_ref()
-            .and_then(|timetable| bounds_of_stops(timetable))
-            .or_else(|| bounds_of_vehicles(network)),
+        bounds: bounds_of_transit(network),
         id,
         name,
     })

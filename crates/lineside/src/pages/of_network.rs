@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use jiff::tz::TimeZone;
 use lineside_ingest::{Dataset, Feed, Network};
 use maud::{Markup, html};
 
 use super::layout::{self, Page};
-use super::{icons, states};
+use super::{icons, states, words};
 use crate::app::App;
 use crate::http::{Refusal, found};
 
@@ -30,23 +31,84 @@ pub(super) fn reply(page: &Page<'_>, body: &Markup) -> Response {
     reply
 }
 
-/// What the network is called, which goes by the id of its schedule.
+/// What the network is called: what the configured names of its feeds have in common before a colon, else the name of
+/// its schedule, else the schedule's only agency, else its id.
 pub(super) fn name(app: &App, network: &Network) -> String {
+    let names: Vec<String> =
+        network.feeds().iter().filter_map(|feed| feed.config().name.clone()).collect();
+    if let Some(shared) = shared_prefix(&names) {
+        return shared.to_owned();
+    }
     let id = network.id().as_str();
-    let feed = app.ingest().feed(id);
-    feed.map_or_else(|| id.to_owned(), |feed| feed.config().display_name().to_owned())
+    let schedule = app.ingest().feed(id);
+    let configured = schedule.and_then(|feed| feed.config().name.clone());
+    configured.or_else(|| only_agency(network)).unwrap_or_else(|| id.to_owned())
 }
 
-/// That what a feed tells of is not to be trusted as it stands; shown and hidden by the page's script as its state changes.
-/// `what` it tells of, such as "Live times".
-pub(super) fn trouble(feed: &Feed, what: &str) -> Markup {
+/// The text before ": " where several names begin with the same.
+fn shared_prefix(names: &[String]) -> Option<&str> {
+    let (prefix, _) = names.first()?.split_once(": ")?;
+    let is_shared = |name: &String| name.split_once(": ").is_some_and(|(own, _)| own == prefix);
+    (names.len() > 1 && names.iter().all(is_shared)).then_some(prefix)
+}
+
+fn only_agency(network: &Network) -> Option<String> {
+    let timetable = network.timetable()?;
+    let mut agencies = timetable.agencies();
+    let first = agencies.next().filter(|agency| !agency.name.is_empty())?;
+    agencies.next().is_none().then(|| first.name.to_owned())
+}
+
+/// That the network's timetable has ended: then there are no departures. Shown by the page's script once it ends.
+pub(super) fn timetable_ended(app: &App, network: &Network) -> Markup {
+    let feed = app.ingest().feed(network.id().as_str());
+    let window = feed.as_ref().and_then(|feed| feed.service_window());
+    html! {
+        @if let Some(window) = window {
+            div.alert.trouble data-expired-of=(network.id()) hidden[window.ended(network.now()).is_none()] {
+                (icons::expired())
+                h2 { "This timetable ended on " time datetime=(window.end) { (window.end.strftime("%-d %B %Y")) } "." }
+            }
+        }
+    }
+}
+
+/// The banner for riders while a feed's live data are missing or old, with the feed's state behind *Details*. The page's script
+/// shows and hides it as the state changes (`web/plain/trouble.js`). `what` is missing, such as "Live times"; `instead` says
+/// what the page shows.
+pub(super) fn trouble(feed: &Feed, zone: &TimeZone, now: i64, what: &str, instead: &str) -> Markup {
     let status = feed.status();
     let id = feed.id().as_str();
+    let since = status.since.seconds();
     html! {
         div.alert.trouble data-trouble-of=(id) hidden[!states::misleads_riders(status.state)] {
             (icons::warning())
-            h2 { (what) " are not up to date: " (states::sign(id, status.state)) }
-            p { (feed.config().display_name()) ": " span data-reason-of=(id) { (status.reason) } }
+            h2 {
+                (what) " have been missing since "
+                time data-trouble-since="" datetime=(words::rfc3339(since, zone)) { (words::clock_or_day(since, now, zone)) }
+                "."
+            }
+            p { (instead) }
+            details.alert-details {
+                summary { "Details" }
+                p { (feed.config().display_name()) ": " (states::sign(id, status.state)) " " span data-reason-of=(id) { (status.reason) } }
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feeds_of_one_network_share_the_name_before_the_colon() {
+        let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let shared = names(&["Lindhaven: timetable", "Lindhaven: alerts"]);
+        assert_eq!(shared_prefix(&shared), Some("Lindhaven"));
+        assert_eq!(shared_prefix(&names(&["Lindhaven: timetable"])), None);
+        assert_eq!(shared_prefix(&names(&["North: timetable", "South: alerts"])), None);
+        assert_eq!(shared_prefix(&names(&["North", "North: alerts"])), None);
+        assert_eq!(shared_prefix(&[]), None);
     }
 }

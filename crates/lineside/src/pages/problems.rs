@@ -1,30 +1,82 @@
-//! What could not be read of a feed's data.
+//! The values of a feed's data that could not be read.
 
 use lineside_formats::{Problem, Problems};
 use maud::{Markup, html};
 
+use super::feed::fold;
 use super::words;
 
 /// Problems of one kind that are listed one by one.
 const SHOWN_MAX: usize = 10;
 
-/// The rows and values that were left out, if any data came yet.
-pub(super) fn card(problems: &Problems, has_data: bool) -> Markup {
-    html! {
-        section.card #problems aria-labelledby="problems-title" {
-            div.card-head {
-                h2 #problems-title { "What could not be read" }
-                @if !problems.is_empty() { span.soft.small { (words::count(problems.total(), "time", "times")) " in the data served" } }
+/// The rows and values that were left out, if any data arrived yet. `is_converted`: the tables were made from NeTEx, so their
+/// names and lines are not the producer's.
+pub(super) fn card(problems: &Problems, has_data: bool, is_converted: bool) -> Markup {
+    let total = problems.total();
+    let note = match total {
+        _ if !has_data => String::new(),
+        0 => "none".to_owned(),
+        total => words::count(total, "value", "values"),
+    };
+    let (own, made): (Vec<_>, Vec<_>) =
+        problems.counts().partition(|(file, _, _)| !(is_converted && file.ends_with(".txt")));
+    let body = html! {
+        @if !has_data {
+            p.card-body.soft { "No valid data has arrived yet." }
+        } @else if problems.is_empty() {
+            p.card-body.soft { "Everything was readable. See the report for data quality." }
+        } @else {
+            p.card-body.soft.small {
+                "Rows and values that Lineside skipped while loading the data that it serves now. The report checks the same data against all rules, so the same fault may be counted there, too."
             }
-            @if !has_data {
-                p.card-body.soft { "Nothing has come yet that could be read." }
-            } @else if problems.is_empty() {
-                p.card-body.soft { "All of it could be read. Whether it is right is another question: the report says." }
-            } @else {
+            ul.problem-list {
+                @for (file, code, count) in own { (problem_kind(file, code, count, problems.kept())) }
+            }
+            @if !made.is_empty() {
+                p.card-body.soft.small { "The timetable that was converted from this NeTEx lacks:" }
                 ul.problem-list {
-                    @for (file, code, count) in problems.counts() {
-                        (problem_kind(file, code, count, problems.kept()))
+                    @for (file, code, count) in made { (converted_kind(file, code, count, problems.kept())) }
+                }
+            }
+        }
+    };
+    fold("problems", "Unreadable data", &html! { (note) }, false, &body)
+}
+
+/// The NeTEx elements that become the rows of a table.
+fn netex_name(file: &str) -> &str {
+    match file {
+        "agency.txt" => "Operator or Authority",
+        "stops.txt" => "StopPlace, Quay or ScheduledStopPoint",
+        "routes.txt" => "Line",
+        "trips.txt" => "ServiceJourney",
+        "stop_times.txt" => "Call or TimetabledPassingTime",
+        "calendar.txt" | "calendar_dates.txt" => "DayType or OperatingPeriod",
+        "shapes.txt" => "ServiceLink or Route geometry",
+        "transfers.txt" => "Interchange",
+        other => other,
+    }
+}
+
+/// Problems of one kind in a table that was made from NeTEx: by the elements that it was made from, without lines that the
+/// producer does not have.
+fn converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
+    let all = kept.iter().filter(|problem| &*problem.file == file && problem.code == code);
+    let shown: Vec<&Problem> = all.take(SHOWN_MAX).collect();
+    let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
+    html! {
+        li {
+            details open[count <= 3] {
+                summary { strong { (netex_name(file)) } " " span.mono { (code) } span.tag { (words::number(count)) } }
+                ul {
+                    @for problem in shown {
+                        li {
+                            @if let Some(id) = &problem.id { code { (id) } " " }
+                            @else if let Some(value) = &problem.value { code { (value) } " " }
+                            (problem.detail)
+                        }
                     }
+                    @if more > 0 { li.soft { "and " (words::number(more)) " more" } }
                 }
             }
         }

@@ -12,33 +12,40 @@ pub(super) struct Recipe {
     pub(super) line: String,
 }
 
-/// What one can do with a feed. `base` is this server's address; a feed's id is safe in a shell, in
+/// The ways to use a feed. `base` is this server's address; a feed's id is safe in a shell, in
 /// a URL and in a script as it stands.
-pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
-    let mut recipes = streams(base, feed);
-    recipes.extend(files(base, feed, format));
+///
+/// Without data there are only streams, which wait for the first data.
+pub(super) fn recipes(
+    base: &str,
+    feed: &str,
+    format: Option<Format>,
+    has_data: bool,
+) -> Vec<Recipe> {
+    let mut recipes = if has_data { files(base, feed, format) } else { Vec::new() };
+    recipes.extend(streams(base, feed));
     recipes
 }
 
-/// Ways to follow it.
+/// Ways to stream it.
 fn streams(base: &str, feed: &str) -> Vec<Recipe> {
     vec![
         Recipe {
             name: "curl-events",
-            title: "Follow every change in a terminal",
-            what: "The whole state first, then each change as it is known.",
+            title: "Stream every change in a terminal",
+            what: "The full state first, then each change.",
             line: format!("curl -N '{base}/events?channel=feed/{feed}'"),
         },
         Recipe {
             name: "centrifuge",
-            title: "Follow it in a program",
-            what: "Over a WebSocket that carries hundreds of channels: npm install centrifuge. There are clients for \
-                   Swift, Dart, Java, Go, Python and C#, too.",
+            title: "Stream it in a program",
+            what: "Over a WebSocket that carries hundreds of channels: npm install centrifuge. There are also clients \
+                   for Swift, Dart, Java, Go, Python and C#.",
             line: centrifuge(base, feed),
         },
         Recipe {
             name: "event-source",
-            title: "Follow it in a browser",
+            title: "Stream it in a browser",
             what: "Reconnects and resumes by itself.",
             line: format!(
                 "new EventSource(\"{base}/events?channel=feed/{feed}\").onmessage = (event) => \
@@ -48,7 +55,7 @@ fn streams(base: &str, feed: &str) -> Vec<Recipe> {
     ]
 }
 
-/// What one can take of it at once.
+/// Files to download.
 fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
     let mut recipes = Vec::new();
     let curl = |name, title, what, path: String| {
@@ -58,21 +65,21 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
     match format {
         Some(Format::Gtfs | Format::Netex) => recipes.push(curl(
             "gtfs",
-            "Take the schedule",
-            "The last good zip, also while the producer is away.",
+            "Download the schedule",
+            "The last valid zip, even when the source is down.",
             format!("/gtfs/{feed}.zip"),
         )),
         Some(Format::GtfsRt | Format::Siri) => {
             recipes.push(curl(
                 "gtfs-rt",
-                "Take it as GTFS-Realtime",
-                "For any program that polls; made anew from the state.",
+                "Download as GTFS-Realtime",
+                "For programs that poll; regenerated from the current data.",
                 format!("/gtfs-rt/{feed}.pb"),
             ));
             recipes.push(Recipe {
                 name: "gtfs-rt-json",
                 title: "Read it as JSON",
-                what: "The same message with the specification's field names.",
+                what: "The same message with the field names of the specification.",
                 line: format!("curl --compressed {base}/gtfs-rt/{feed}.json"),
             });
         }
@@ -80,7 +87,7 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
             recipes.push(Recipe {
                 name: "gbfs",
                 title: "Read the system",
-                what: "The discovery file: its addresses lead to the last good bytes of each file here.",
+                what: "The discovery file, with links to the last good copy of each file on this server.",
                 line: format!("curl --compressed {base}/proxy/{feed}/gbfs.json"),
             });
             return recipes;
@@ -89,8 +96,8 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
     }
     recipes.push(Recipe {
         name: "proxy",
-        title: "Take the producer's own bytes",
-        what: "The last good ones, as they came.",
+        title: "Download the original",
+        what: "The last good reply of the source, unchanged.",
         line: format!("curl --compressed -o {feed}.bytes {base}/proxy/{feed}"),
     });
     recipes
@@ -119,16 +126,18 @@ mod tests {
     #[test]
     fn a_feed_of_each_format_can_be_followed_and_taken() {
         let names = |format| -> Vec<&str> {
-            recipes("http://h", "city", format).iter().map(|recipe| recipe.name).collect()
+            recipes("http://h", "city", format, true).iter().map(|recipe| recipe.name).collect()
         };
         let streams = ["curl-events", "centrifuge", "event-source"];
-        let with = |more: &[&'static str]| [&streams, more].concat();
+        let with = |more: &[&'static str]| [more, &streams].concat();
         assert_eq!(names(Some(Format::GtfsRt)), with(&["gtfs-rt", "gtfs-rt-json", "proxy"]));
         assert_eq!(names(Some(Format::Siri)), names(Some(Format::GtfsRt)));
         assert_eq!(names(Some(Format::Netex)), names(Some(Format::Gtfs)));
         assert_eq!(names(Some(Format::Gtfs)), with(&["gtfs", "proxy"]));
         assert_eq!(names(Some(Format::Gbfs)), with(&["gbfs"]));
         assert_eq!(names(Some(Format::Raw)), with(&["proxy"]));
+        let waiting = recipes("http://h", "city", Some(Format::Gtfs), false);
+        assert_eq!(waiting.iter().map(|recipe| recipe.name).collect::<Vec<_>>(), streams);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use jiff::civil::Date;
 use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use lineside_hub::encode_segment;
 use lineside_ingest::{Kind, Network, NetworkState, Record, UnderWay, Ways};
@@ -16,8 +17,10 @@ use serde_json::json;
 use super::alerts::{self, Told};
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
+use super::line_times::LineTimes;
 use super::{badge, board, map, of_network, states, words};
 use crate::app::App;
+use crate::delays::Noun;
 use crate::http::{Parameters, Refusal, aside, found};
 
 /// How often the page is loaded again where no scripts run, in seconds.
@@ -45,6 +48,7 @@ pub(super) async fn page(
         return layout::refused(&Refusal::UnknownRoute { feed, route }, false);
     };
     let languages = Languages::of(&parameters, &headers);
+    let date = parameters.one("date").and_then(|date| Date::strptime("%Y-%m-%d", date).ok());
     let place = match app.admission().line_makers().place().await {
         Ok(place) => place,
         Err(refusal) => return layout::refused(&refusal, false),
@@ -52,18 +56,21 @@ pub(super) async fn page(
     let work = move || {
         let _place = place;
         let ways = dataset.ways(route);
-        reply(&Line::of(&app, &network, &dataset.timetable, route, &ways, &languages))
+        let line = Line::of(&app, &network, &dataset.timetable, route, &ways, &languages);
+        let times = line.times(date);
+        reply(&line, &times)
     };
     aside(work).await.unwrap_or_else(|refusal| layout::refused(&refusal, false))
 }
 
-fn reply(line: &Line<'_>) -> Response {
+fn reply(line: &Line<'_>, times: &LineTimes) -> Response {
     let title = line.title();
     let mut page = Page::new(&title, Section::Other);
-    page.styles = &["delays.css"];
+    page.description = Some(format!("Stops, times and vehicles of {title}, in real time."));
+    page.styles = &["delays.css", "riders.css"];
     page.scripts = &["route.js"];
     page.refresh = Some(REFRESH_S);
-    of_network::reply(&page, &line.markup())
+    of_network::reply(&page, &line.markup(times))
 }
 
 /// Everything that one page shows.
@@ -155,7 +162,17 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn markup(&self) -> Markup {
+    /// When the line runs on a service date, today if none is given.
+    fn times(&self, date: Option<Date>) -> LineTimes {
+        let mut places = self.directions.iter().flat_map(|direction| &direction.stops);
+        let runs_now = !self.elsewhere.is_empty()
+            || !self.reckoned_elsewhere.is_empty()
+            || places.any(|place| !place.coming.is_empty() || !place.reckoned.is_empty());
+        LineTimes::new(self.timetable, self.route, date, self.now, runs_now)
+    }
+
+    fn markup(&self, times: &LineTimes) -> Markup {
+        let id = self.timetable.route(self.route).id;
         html! {
             div.page.delays {
                 (self.head())
@@ -167,6 +184,7 @@ impl<'a> Line<'a> {
                 }
                 (self.left_out())
                 (self.elsewhere())
+                (times.markup(self.timetable, self.feed_id(), id, self.now))
                 (states::templates())
                 (layout::data_island("route-data", &self.live_data()))
             }
@@ -177,17 +195,21 @@ impl<'a> Line<'a> {
         let route = self.timetable.route(self.route);
         let zone = self.timetable.timezone();
         let name = of_network::name(self.app, self.network);
+        let noun = Noun::for_route_types([route.kind].into_iter());
         html! {
             div.page-head.tight {
-                p.crumbs { a href=(format!("/feeds/{}", self.feed_id())) { (name) } }
+                p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
                 h1 { (badge::badge(route.name(), route.color)) " " (self.title()) }
                 @if !route.long_name.is_empty() && route.long_name != route.name() { p.soft { (route.long_name) } }
                 p.answer-at {
                     span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, zone)) { (words::clock_seconds(self.now, zone)) } }
-                    a.small href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my train late?" }
+                    a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
+                    a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" }
+                    a.small.target href="#times" { "Times" }
                 }
+                (of_network::timetable_ended(self.app, self.network))
                 @for feed in self.network.realtime_feeds() {
-                    (of_network::trouble(&feed, "Live data"))
+                    (of_network::trouble(&feed, zone, self.now, "Live positions", "Vehicles below are where they were last seen."))
                 }
             }
         }
@@ -200,7 +222,7 @@ impl<'a> Line<'a> {
         html! {
             p.soft.small data-reckoned="note" hidden[!has_any] {
                 span.vehicle-sign aria-hidden="true" { "▽" }
-                " No vehicle tells where it is: this is where the trip should be by its predicted times."
+                " Estimated from predicted times, because no vehicle reports its position."
             }
         }
     }
@@ -215,7 +237,7 @@ impl<'a> Line<'a> {
                     li.vehicle.reckoned data-id=(trip.id) {
                         span.vehicle-sign aria-hidden="true" { "▽" }
                         span.vehicle-name { "to " (trip.headsign.as_deref().unwrap_or("its last stop")) }
-                        span.soft.small { "by its times, at the next stop about " time datetime=(words::rfc3339(trip.next_at, zone)) { (words::clock(trip.next_at, zone)) } }
+                        span.soft.small { "estimated, at the next stop about " time datetime=(words::rfc3339(trip.next_at, zone)) { (words::clock(trip.next_at, zone)) } }
                         @if trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
                     }
                 }
@@ -249,7 +271,7 @@ impl<'a> Line<'a> {
                 ul.coming { @for vehicle in &place.coming { (self.vehicle(vehicle)) } }
                 (self.reckoned(key, &place.reckoned))
                 span.stop-name {
-                    a href=(board::address(self.feed_id(), self.timetable.stop(shown).id)) { (name(self.timetable, shown)) }
+                    a.target href=(board::address(self.feed_id(), self.timetable.stop(shown).id)) { (name(self.timetable, shown)) }
                     @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (platform) } }
                 }
             }
@@ -264,7 +286,7 @@ impl<'a> Line<'a> {
                 p.soft { "The trips of this line have too many stops to be shown here." }
             } @else if n > 0 {
                 p.soft.small {
-                    "Shown are the ways of most trips. " (n) @if n == 1 { " trip of the timetable goes" } @else { " trips of the timetable go" } " others."
+                    "The most frequent routings are shown. " (n) @if n == 1 { " trip of the timetable takes" } @else { " trips of the timetable take" } " a different one."
                 }
             }
         }

@@ -1,10 +1,8 @@
-//! What a GBFS system has right now, in words.
-
-use lineside_formats::Format;
-use lineside_ingest::{Feed, Network};
-use maud::{Markup, html};
+//! The stations and vehicles of a GBFS system right now, in a sentence.
 
 use super::words;
+use lineside_formats::Format;
+use lineside_ingest::{Feed, Network};
 
 /// How many stations and vehicles there are of a system.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,17 +16,11 @@ struct Now {
     free: u64,
 }
 
-/// The card; nothing where a feed is no system, or none of its stations and vehicles are known.
-pub(super) fn card(feed: &Feed, network: &Network) -> Markup {
+/// Its stations and vehicles in a sentence; none for other feeds, or while none of them is known.
+pub(super) fn in_brief(feed: &Feed, network: &Network) -> Option<String> {
     let now = now(feed, network);
-    html! {
-        @if feed.format() == Some(Format::Gbfs) && now != Now::default() {
-            section.card #system aria-labelledby="system-title" {
-                h2 #system-title { "Right now" }
-                p.card-body { (in_words(&now)) }
-            }
-        }
-    }
+    let is_known = feed.format() == Some(Format::Gbfs) && now != Now::default();
+    is_known.then(|| in_words(&now))
 }
 
 fn now(feed: &Feed, network: &Network) -> Now {
@@ -53,10 +45,10 @@ fn in_words(now: &Now) -> String {
     match (now.stations, now.has_status) {
         (0, _) => format!("{} can be rented, all of them free-floating.", vehicles(now.free)),
         (_, false) if now.free == 0 => {
-            format!("{stations}, of which it is not known what stands there.")
+            format!("{stations}, without live counts.")
         }
         (_, false) => format!(
-            "{} can be rented free-floating; of {stations} it is not known what stands there.",
+            "{} can be rented free-floating; {stations} without live counts.",
             vehicles(now.free)
         ),
         _ if now.free == 0 => format!("{} can be rented at {stations}.", vehicles(now.at_stations)),
@@ -79,10 +71,10 @@ mod tests {
             in_words(&Now { stations, at_stations, has_status, free })
         };
         assert_eq!(of(0, 0, false, 1), "1 vehicle can be rented, all of them free-floating.");
-        assert_eq!(of(2, 0, false, 0), "2 stations, of which it is not known what stands there.");
+        assert_eq!(of(2, 0, false, 0), "2 stations, without live counts.");
         assert_eq!(
             of(2, 0, false, 5),
-            "5 vehicles can be rented free-floating; of 2 stations it is not known what stands there."
+            "5 vehicles can be rented free-floating; 2 stations without live counts."
         );
         assert_eq!(of(1, 1, true, 0), "1 vehicle can be rented at 1 station.");
         assert_eq!(

@@ -102,7 +102,7 @@ fn parse_date(text: &str) -> Option<Date> {
 }
 
 /// `HH:MM:SS`, as GTFS writes times; hours may pass 24.
-fn parse_time(text: &str) -> Option<i32> {
+pub(super) fn parse_time(text: &str) -> Option<i32> {
     let mut parts = text
         .split(':')
         .map(|part| part.parse::<i32>().ok().filter(|part| (0..1000).contains(part)));

@@ -27,10 +27,10 @@ use super::layout::{self, Page, Section};
 use super::report::{STYLE, of_visitor};
 use super::{states, words};
 use crate::app::App;
-use crate::check::{Reread, contents, day};
+use crate::check::{Reread, contents, day, sample_report};
 use crate::config::{self, size_text};
 use crate::http::{Refusal, admin, aside, limits};
-use crate::patience::within;
+use crate::patience::{Stopwatch, within};
 use crate::reports::Report;
 use crate::visitors::{Brought, Desk, Full, Place, Standing, name_of};
 
@@ -42,6 +42,8 @@ const FORM_BYTES_MAX: u64 = 64 << 10;
 /// How long a browser may take to bring a form, and to bring the next piece of it.
 const BRINGING_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 const PIECE_TIME_MAX: Duration = Duration::from_secs(30);
+/// Bytes per second that a file has to come at on average once it has been coming for [`PIECE_TIME_MAX`].
+const RATE_MIN: u64 = 8 << 10;
 /// After how many seconds one who waits asks again.
 const AGAIN_S: &str = "2";
 /// After how many seconds one who found no place may try again.
@@ -52,6 +54,7 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route(ADDRESS, get(form_page).post(bring))
+        .route(SAMPLE, get(sample_page))
         .route("/validate/{link}", get(result_page))
         .route("/validate/{link}/report.json", get(result_json))
 }
@@ -78,11 +81,12 @@ async fn bring(State(app): State<App>, request: Request) -> Response {
         return show(StatusCode::FORBIDDEN, "Validate a feed", &main, None);
     }
     let address = admin::client(&app, request.headers(), request.extensions());
-    match brought(&app, request, address, &rules).await {
-        Ok((place, brought)) => {
-            let link = place.keep(brought, rules);
-            Redirect::to(&format!("{ADDRESS}/{link}")).into_response()
-        }
+    let kept = match brought(&app, request, address, &rules).await {
+        Ok((place, brought)) => place.keep(brought, rules.clone()).map_err(Not::from),
+        Err(not) => Err(not),
+    };
+    match kept {
+        Ok(link) => Redirect::to(&format!("{ADDRESS}/{link}")).into_response(),
         Err(Not { status, words }) => {
             let mut reply = show(status, "Validate a feed", &form(&rules, Some(&words)), None);
             if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
@@ -256,8 +260,12 @@ async fn read_file<E: Into<Not>>(
     let (folder, file) = room.map_err(|error| no_room(&error))?;
     let mut file = File::from_std(file);
     let mut length: u64 = 0;
+    let coming = Stopwatch::start();
     while let Some(piece) = in_time(body.try_next()).await? {
         length += piece.len() as u64;
+        if is_too_slow(length, coming.elapsed()) {
+            return Err(late());
+        }
         if length > rules.max_bytes {
             let words = format!(
                 "The file is larger than {}, which is the most that is taken here.",
@@ -272,6 +280,11 @@ async fn read_file<E: Into<Not>>(
         return Err(not(StatusCode::BAD_REQUEST, "The file is empty."));
     }
     Ok(Brought::File { folder, name })
+}
+
+/// Whether so many bytes are too few for the time that they took.
+fn is_too_slow(length: u64, elapsed: Duration) -> bool {
+    elapsed > PIECE_TIME_MAX && length / RATE_MIN < elapsed.as_secs()
 }
 
 /// An address, if it is one of http or https.
@@ -305,7 +318,7 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         let main = html! {
             h1 { "Validating" }
             p role="status" { (words) }
-            p.soft { "This page shows the report as soon as it is there. Keep its address: nobody else knows it." }
+            p.soft { "This page shows the report when it is ready. Keep its address; nobody else knows it." }
         };
         show(StatusCode::OK, "Validating", &main, Some(AGAIN_S))
     };
@@ -313,17 +326,15 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         Err(refusal) => refusal.into_response(),
         Ok(None) => show(StatusCode::NOT_FOUND, "No report", &nothing(), None),
         Ok(Some(Standing::Coming)) => wait("The file is being fetched."),
-        Ok(Some(Standing::Waiting(0))) => wait("The file is the next to be looked at."),
-        Ok(Some(Standing::Waiting(1))) => wait("One file is before it."),
-        Ok(Some(Standing::Waiting(n))) => wait(&format!("{n} files are before it.")),
-        Ok(Some(Standing::Running)) => {
-            wait("The file is looked at. A large schedule takes some seconds.")
-        }
+        Ok(Some(Standing::Waiting(0))) => wait("Your file is next in the queue."),
+        Ok(Some(Standing::Waiting(1))) => wait("One file is ahead of yours."),
+        Ok(Some(Standing::Waiting(n))) => wait(&format!("{n} files are ahead of yours.")),
+        Ok(Some(Standing::Running)) => wait("Checking… Large files take a few seconds."),
         Ok(Some(Standing::Failed { name, why })) => {
             let main = html! {
                 div.page-head {
                     h1 { "No report on " (name) }
-                    p { "There is no report of this file: " (why) "." }
+                    p { "This file could not be checked: " (why) "." }
                 }
                 p { a href=(ADDRESS) { "Try another" } }
             };
@@ -332,8 +343,8 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         Ok(Some(Standing::Done(bytes))) => match aside(move || Reread::of(&bytes)).await {
             Err(refusal) => refusal.into_response(),
             Ok(Ok(found)) => {
-                let keep = app.config().visitors.keep;
-                show(StatusCode::OK, "Report", &report_of(found, &report, keep), None)
+                let kept = (report.as_str(), app.config().visitors.keep);
+                show(StatusCode::OK, "Report", &report_of(found, Some(kept)), None)
             }
             Ok(Err(error)) => {
                 tracing::error!(%error, "a visitor's report cannot be read again");
@@ -363,14 +374,15 @@ async fn result_json(State(app): State<App>, Path(link): Path<String>) -> Respon
 
 fn nothing() -> Markup {
     html! {
-        h1 { "No report is here" }
-        p { "Reports are kept for a while only, or the address is not whole." }
+        h1 { "No report here" }
+        p { "The report has expired, or the address is incomplete." }
         p { a href=(ADDRESS) { "Validate a file" } }
     }
 }
 
 fn show(status: StatusCode, title: &str, main: &Markup, again: Option<&'static str>) -> Response {
-    let page = Page { styles: &[STYLE], ..Page::new(title, Section::Other) };
+    let page =
+        Page { styles: &[STYLE], scripts: &["validate.js"], ..Page::new(title, Section::Validate) };
     let mut reply = private(layout::reply(status, page.render(&html! { div.page { (main) } })));
     if let Some(seconds) = again {
         let refresh = HeaderName::from_static("refresh");
@@ -387,22 +399,37 @@ fn private(mut reply: Response) -> Response {
     reply
 }
 
+/// The address of a report on a small schedule with some mistakes.
+const SAMPLE: &str = "/validate/sample";
+
+/// The report on the sample. Checking it takes some milliseconds.
+async fn sample_page(State(app): State<App>) -> Response {
+    let now = app.now();
+    match aside(move || sample_report(now)).await {
+        Ok(Some(found)) => show(StatusCode::OK, "Sample report", &report_of(found, None), None),
+        Ok(None) => Refusal::Internal.into_response(),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
 fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
+    let keep = words::span(rules.keep.as_secs());
     html! {
         div.page-head {
             h1 { "Validate a feed" }
-            p { "GTFS, GTFS-Realtime, SIRI, NeTEx or GBFS: what it is, is told from its content." }
+            p { "GTFS, GTFS-Realtime, SIRI, NeTEx or GBFS. The format is detected automatically." }
         }
         @if !rules.enabled {
-            p { "This server does not take files of visitors. " code { "lineside check" } " does the same on your own machine." }
+            p { "This server accepts no files from visitors. Run " code { "lineside check" } " on your own machine instead." }
         } @else {
             form.card.card-body.stack.login method="post" action=(ADDRESS) enctype="multipart/form-data" {
                 @if let Some(words) = refused {
                     p.note role="alert" { (words) }
                 }
-                div.field {
-                    label for="file" { "A file from your machine, at most " (size_text(rules.max_bytes)) }
-                    input.input #file type="file" name="file";
+                div.field.drop-zone data-drop {
+                    label for="file" { "Drop a file here, or choose one" }
+                    input #file type="file" name="file";
+                    p.soft.small { "At most " (words::bytes(rules.max_bytes).replace(".0 ", " ")) "." }
                 }
                 div.field {
                     label for="url" { "Or an address on the internet" }
@@ -410,9 +437,10 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
                 }
                 div { button.button type="submit" { "Validate" } }
             }
+            p { a href=(SAMPLE) { "See a sample report" } " · " a href="/rules" { "All rules" } }
             p.soft {
-                "The report stays for " (words::span(rules.keep.as_secs())) " under a link that only you are told; the file itself is not kept. "
-                "For builds there is " code { "lineside check" } "."
+                "Your report is at a private link for " (keep) ". Nobody else is told the link, and the file is deleted as soon as it is checked. "
+                "In a build, use " code { "lineside check" } "."
             }
         }
     }
@@ -426,23 +454,25 @@ fn moment(at: &str) -> Markup {
     }
 }
 
-fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
+/// `kept` is the address of its JSON and how long it is kept; none for a report that is made anew each time.
+fn report_of(found: Reread, kept: Option<(&str, Duration)>) -> Markup {
     let counts = found.counts.iter().map(|(kind, n)| (kind.as_str(), *n));
     let counts = contents(counts, &found.unread).join(", ");
     html! {
         div.page-head {
             h1 { (found.input) }
             p {
-                @if let Some(format) = found.format { strong { (states::format_name(Some(format))) } ", looked at " } @else { "Looked at " }
+                @if let Some(format) = found.format { strong { (states::format_name(Some(format))) } ", checked " } @else { "Checked " }
                 (moment(&found.at)) " by Lineside " (found.validator)
-                @if !found.today.is_empty() { ", judged as of " (day(&found.today)) }
+                @if !found.today.is_empty() { ", as of " (day(&found.today)) }
                 "."
             }
             @if !counts.is_empty() { p.soft { (counts) } }
         }
         (of_visitor(&Report::of_file(found)))
         p.soft {
-            a href=(address) { "report.json" } " · kept for " (words::span(keep.as_secs())) " · " a href=(ADDRESS) { "Validate another" }
+            @if let Some((address, keep)) = kept { a href=(address) { "report.json" } " · kept for " (words::span(keep.as_secs())) " · " }
+            a href=(ADDRESS) { "Validate a file" }
         }
     }
 }
@@ -450,6 +480,14 @@ fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_drips_is_too_slow_and_one_over_a_slow_line_is_not() {
+        let seconds = Duration::from_secs;
+        assert!(!is_too_slow(1, seconds(30)));
+        assert!(is_too_slow(100, seconds(31)));
+        assert!(!is_too_slow(10 << 20, seconds(600)));
+    }
 
     #[test]
     fn what_is_no_form_is_a_file() {

@@ -77,7 +77,7 @@ impl Shown<'_> {
                 }
                 section.card #versions aria-labelledby="versions-title" {
                     div.card-head {
-                        h2 #versions-title { "What its source gave" }
+                        h2 #versions-title { "Published versions" }
                         span.small { a href=(format!("/api/v1/feeds/{}/versions", config.id)) { "JSON" } }
                     }
                     (self.body())
@@ -88,7 +88,7 @@ impl Shown<'_> {
 
     fn body(&self) -> Markup {
         let Some(versions) = &self.versions else {
-            return html! { p.card-body.soft { "What is kept cannot be read at the moment. The feed is polled and served all the same." } };
+            return html! { p.card-body.soft { "The history cannot be read at the moment. The feed is polled and served all the same." } };
         };
         if versions.is_empty() {
             return html! { p.card-body.soft { (self.why_none()) } };
@@ -99,7 +99,7 @@ impl Shown<'_> {
                     thead role="rowgroup" { tr role="row" {
                         th scope="col" role="columnheader" { "Seen" }
                         th scope="col" role="columnheader" { "Report" }
-                        th scope="col" role="columnheader" { "Good for" }
+                        th scope="col" role="columnheader" { "Valid" }
                         th scope="col" role="columnheader" { "Publisher's version" }
                         th scope="col" role="columnheader" { "Lines, stops, trips" }
                         th scope="col" role="columnheader" { "Bytes" }
@@ -115,17 +115,17 @@ impl Shown<'_> {
         match self.feed.format() {
             _ if self.offset > 0 => "There are no more versions.",
             Some(format) if !format.is_schedule() => {
-                "Versions are kept of schedules. Of this feed there are the last good bytes."
+                "Only schedules keep versions; this feed keeps its latest data."
             }
-            _ if !self.is_kept => "Versions are kept where the server has a data_dir.",
-            _ => "Nothing has come yet that could be read.",
+            _ if !self.is_kept => "Versions are kept only if the server has a data_dir.",
+            _ => "No valid data has arrived yet.",
         }
     }
 
     fn row(&self, version: &Version) -> Markup {
         let facts = &version.facts;
         let hash = version.hash.to_string();
-        let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "not said".to_owned());
+        let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "unknown".to_owned());
         html! {
             tr role="row" {
                 td.nowrap role="cell" data-label="Seen" {
@@ -140,8 +140,8 @@ impl Shown<'_> {
                         None => span.soft { "none" },
                     }
                 }
-                td.numeric.nowrap role="cell" data-label="Good for" { (day(&facts.valid_from)) " to " br; (day(&facts.valid_until)) }
-                td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("not said")) }
+                td.numeric.nowrap role="cell" data-label="Valid" { (day(&facts.valid_from)) " to " br; (day(&facts.valid_until)) }
+                td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("unknown")) }
                 td.numeric role="cell" data-label="Lines, stops, trips" { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
                 td.nowrap role="cell" data-label="Bytes" {
                     a href=(format!("/feeds/{}/versions/{hash}.zip", self.id())) download { (words::bytes(version.size)) }

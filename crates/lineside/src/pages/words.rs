@@ -1,8 +1,9 @@
 //! Times, delays and states in words, the same as `web/plain/words.js` says them.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use lineside_ingest::Network;
+use lineside_ingest::{Network, Phase};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -14,9 +15,21 @@ const ON_TIME_S: i64 = 60;
 /// From this many seconds on a delay is shown as a long one.
 const VERY_LATE_S: i64 = 300;
 
-/// What the text that is kept of a failed poll is.
+/// The heading of the text that is kept of a failed poll.
 pub(super) fn of_head(is_of_converter: bool) -> &'static str {
-    if is_of_converter { "The converter's standard error" } else { "The reply began" }
+    if is_of_converter { "The converter's standard error" } else { "First bytes" }
+}
+
+/// What a poll was doing in a phase.
+pub(super) fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Dns => "looking up the host",
+        Phase::Connect => "connecting",
+        Phase::Tls => "setting up TLS",
+        Phase::Wait => "waiting for a reply",
+        Phase::Body => "receiving the body",
+        Phase::Decode => "decoding the data",
+    }
 }
 
 /// A delay as a board says it, with the class name that colors it.
@@ -76,7 +89,8 @@ pub(super) fn span(seconds: u64) -> String {
         1 => "1 second".to_owned(),
         2..120 => format!("{seconds} seconds"),
         120..7_200 => format!("{} minutes", seconds / 60),
-        _ => format!("{} hours", seconds / 3_600),
+        7_200..172_800 => format!("{} hours", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -85,14 +99,52 @@ pub(super) fn clock(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_at(unix_seconds, timezone, "%H:%M")
 }
 
+/// Hours and minutes at the place, with the day before them where that is not the day of `now`, Unix seconds.
+pub(super) fn clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZone) -> String {
+    let day = |at| format_at(at, timezone, "%Y-%m-%d");
+    if day(unix_seconds) == day(now) {
+        clock(unix_seconds, timezone)
+    } else {
+        format_at(unix_seconds, timezone, "%-d %b %Y, %H:%M")
+    }
+}
+
+/// A date, such as `Mon 23 Nov 2026`.
+pub(super) fn date(date: Date) -> String {
+    date.strftime("%a %-d %b %Y").to_string()
+}
+
 /// Hours, minutes and seconds at the place.
 pub(super) fn clock_seconds(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_at(unix_seconds, timezone, "%H:%M:%S")
 }
 
-/// Day and time at the place, with the zone's name.
+/// Day and time at the place, with the zone's name: its abbreviation, or its offset where it has none.
 pub(super) fn moment(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_at(unix_seconds, timezone, "%-d %b %Y, %H:%M:%S %Z")
+    let zone = zone_name(unix_seconds, timezone);
+    format!("{} {zone}", moment_without_zone(unix_seconds, timezone))
+}
+
+/// Day and time at the place, for pages that name the zone once.
+pub(super) fn moment_without_zone(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_at(unix_seconds, timezone, "%-d %b %Y, %H:%M:%S")
+}
+
+/// Day, hours and minutes at the place, such as `23 Nov 07:30`.
+pub(super) fn day_and_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_at(unix_seconds, timezone, "%-d %b %H:%M")
+}
+
+/// The abbreviation of a zone at a moment, such as `CET`. Many zones have only a number such as `-11`, which becomes
+/// `UTC−11`.
+fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
+    let name = format_at(unix_seconds, timezone, "%Z");
+    let offset = |sign: char| name.strip_prefix(sign);
+    match (offset('-'), offset('+')) {
+        (Some(hours), _) => format!("UTC\u{2212}{hours}"),
+        (_, Some(hours)) => format!("UTC+{hours}"),
+        _ => name,
+    }
 }
 
 /// The same, for people and machines.
@@ -229,6 +281,14 @@ pub(super) mod tests {
         assert_eq!(number(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!(count(1, "feed", "feeds"), "1 feed");
         assert_eq!(bytes(1_536), "1.5 KiB");
+    }
+
+    #[test]
+    fn a_moment_names_its_zone() {
+        let at = |zone: &str| moment(0, &TimeZone::get(zone).expect("a known zone"));
+        assert_eq!(at("Asia/Tokyo"), "1 Jan 1970, 09:00:00 JST");
+        assert_eq!(at("Asia/Dubai"), "1 Jan 1970, 04:00:00 UTC+04");
+        assert_eq!(at("Etc/GMT+11"), "31 Dec 1969, 13:00:00 UTC\u{2212}11");
     }
 
     #[test]

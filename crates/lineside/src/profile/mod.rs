@@ -29,6 +29,7 @@ use self::slots::{Sample, Slots};
 use self::symbols::Symbols;
 use crate::patience::{Stopwatch, pause};
 
+pub(crate) use self::flame::{section, section_policy};
 pub(crate) use self::form::Form;
 pub(crate) use self::recorded::Recorded;
 

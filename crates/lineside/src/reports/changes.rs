@@ -18,6 +18,10 @@ pub(crate) struct Changes {
     pub(crate) version: String,
     /// The codes that are more or less, the worst first, then by name.
     pub(crate) codes: Vec<Changed>,
+    /// The codes that are found now and were not found before, where the check before could not see all of their files: they may
+    /// have been there. The worst first, then by name.
+    #[serde(default)]
+    pub(crate) unsure: Vec<Changed>,
 }
 
 /// A code whose findings are more or less than they were.
@@ -50,20 +54,24 @@ impl Changes {
         let is_beyond = |many: u64, few: u64, of: &Report, code: &str| {
             many > few && uncounted(of, code).is_some_and(|most| many - few > most)
         };
-        let changed = counts.into_iter().filter(|((code, _), (n_before, n_now))| {
-            is_beyond(*n_now, *n_before, before, code) || is_beyond(*n_before, *n_now, now, code)
-        });
-        let changed = changed.map(|((code, severity), (before, now))| Changed {
-            code: code.to_owned(),
-            severity,
-            before,
-            now,
-        });
-        let mut codes: Vec<Changed> = changed.collect();
-        codes.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
-        codes.truncate(CODES_MAX);
+        let is_sure = |code: &str, n_before: u64, n_now: u64| {
+            is_beyond(n_now, n_before, before, code) || is_beyond(n_before, n_now, now, code)
+        };
+        let (mut codes, mut unsure) = (Vec::new(), Vec::new());
+        for ((code, severity), (n_before, n_now)) in counts {
+            let changed = Changed { code: code.to_owned(), severity, before: n_before, now: n_now };
+            if is_sure(code, n_before, n_now) {
+                codes.push(changed);
+            } else if n_before == 0 && n_now > 0 {
+                unsure.push(changed);
+            }
+        }
+        for all in [&mut codes, &mut unsure] {
+            all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
+            all.truncate(CODES_MAX);
+        }
         let version = before.subject.version().unwrap_or_default().to_owned();
-        Some(Changes { version, codes })
+        Some(Changes { version, codes, unsure })
     }
 
     /// What messages have that they had not when they were told of before, and the other way round. Where that is nothing, it is what
@@ -161,6 +169,12 @@ mod tests {
         // In a row that was left out each field may be wrong.
         let more = report("c", &[("invalid_float", Error, 1), ("unknown_column", Warning, 6)]);
         assert_eq!(told(Changes::of(&partly, &more).as_ref()), []);
+        // What the rules could not see before is found now, and may have been there.
+        let newly = report("d", &[(hidden, Error, 1), ("unknown_column", Warning, 4)]);
+        let changes = Changes::of(&partly, &newly).unwrap();
+        assert_eq!(told(Some(&changes)), [("invalid_float", 1, 0)]);
+        let unsure: Vec<_> = changes.unsure.iter().map(|it| (it.code.as_str(), it.now)).collect();
+        assert_eq!(unsure, [(hidden, 1)]);
         // Nobody knows of how many rows nothing could be read.
         let header = Unread { lack: Lack::Header, rows: 0, ..row };
         let partly = Report { unread: vec![header], ..report("b", &found) };

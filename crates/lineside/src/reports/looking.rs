@@ -187,6 +187,7 @@ impl Report {
             about: json!({}),
             outline: Vec::new(),
             unread: Vec::new(),
+            rows: Vec::new(),
         }
     }
 
@@ -199,6 +200,7 @@ impl Report {
         self.faults = checked.errors.iter().map(|it| fault(it.rule, &it.message)).collect();
         self.outline = checked.outline;
         self.unread = checked.unread;
+        self.rows = checked.rows;
         let findings = checked.findings.into_iter().map(|found| Finding {
             code: found.code,
             severity: found.severity,

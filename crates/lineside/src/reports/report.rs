@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::changes::Changes;
-use crate::check::{self, Place, Point, Reread};
+use crate::check::{self, Place, Point, RawRow, Reread};
 
 /// What a report comes to, for lists of many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -78,6 +78,9 @@ pub(crate) struct Report {
     /// Files of a schedule of which rules did not see all.
     #[serde(default)]
     pub(crate) unread: Vec<Unread>,
+    /// The rows that the first findings in a schedule are about.
+    #[serde(default)]
+    pub(crate) rows: Vec<RawRow>,
 }
 
 /// What was looked at.
@@ -208,6 +211,7 @@ impl Report {
             about: Value::Null,
             outline: read.outline,
             unread: read.unread,
+            rows: read.rows,
         }
     }
 
@@ -294,6 +298,8 @@ impl Report {
             finding.samples.truncate(finding.samples.len() / 2);
             finding.places.truncate(finding.places.len() / 2);
         }
+        had_some |= !self.rows.is_empty();
+        self.rows.truncate(self.rows.len() / 2);
         had_some
     }
 
@@ -373,6 +379,7 @@ pub(crate) mod tests {
             about: json!({}),
             outline: Vec::new(),
             unread: Vec::new(),
+            rows: Vec::new(),
         }
     }
 

@@ -8,8 +8,8 @@ use lineside_store::{Edit, NumberedEdit};
 use super::Settings;
 use crate::app::App;
 use crate::overrides::{
-    BadKey, Difference, Keys, Override, Overrides, before_and_after, check_schedules,
-    differences_of, keep_secrets, lay_over, lay_over_one,
+    BadKey, Difference, Keys, NOT_WEB, Override, Overrides, UndoConflict, check_schedules,
+    differences_of, find_faults, keep_secrets, lay_over, undo_edit,
 };
 
 /// Feeds that may be laid over: each is looked at whenever the configuration is read.
@@ -63,6 +63,8 @@ pub(crate) struct Edited {
     pub(crate) in_file: bool,
     /// What is then another value than before, whichever of file and edits it comes from.
     pub(crate) differences: Vec<Difference>,
+    /// The feed as it is then; none where it goes.
+    pub(crate) becomes: Option<Box<FeedConfig>>,
 }
 
 /// Why nothing was changed, as far as what runs.
@@ -78,8 +80,8 @@ pub(crate) enum NotEdited {
     BadKeys(Vec<BadKey>),
     #[error("there is no such edit of this feed")]
     UnknownEdit,
-    #[error("the feed was changed again after this edit: undo the later one first")]
-    ChangedSince,
+    #[error("{}", changed_since(.0))]
+    ChangedSince(UndoConflict),
     #[error("more feeds than can be laid over")]
     TooMany,
     #[error("it could not be recorded, and nothing was changed")]
@@ -88,6 +90,13 @@ pub(crate) enum NotEdited {
     Stopping,
     #[error("the server is stopping: edit {0} was recorded, and is in force after the next start")]
     OnlyRecorded(i64),
+}
+
+fn changed_since(UndoConflict { part, by }: &UndoConflict) -> String {
+    match by {
+        Some(number) => format!("edit {number} changed `{part}` again: undo edit {number} first"),
+        None => format!("`{part}` was changed again after this edit"),
+    }
 }
 
 impl Settings {
@@ -174,7 +183,11 @@ impl Settings {
             return Err(NotEdited::TooMany);
         }
         if let Some(over) = &after {
-            lay_over_one(id, base, &file.converters, over).map_err(NotEdited::BadKeys)?;
+            let present = lay_over(&file.feeds, &file.converters, &overrides);
+            let faults = find_faults(id, base, &file.converters, over, &present);
+            if !faults.is_empty() && !over.removed {
+                return Err(NotEdited::BadKeys(faults));
+            }
         }
         let feeds = lay_over(&file.feeds, &file.converters, &next);
         check_schedules(&feeds, id).map_err(|fault| {
@@ -188,10 +201,33 @@ impl Settings {
         let becomes = feeds.iter().find(|feed| feed.id == *id);
         let differences = differences_of(known.as_ref().map(|feed| feed.config()), becomes);
         let in_file = base.is_some();
-        Ok(Plan { before, after, next, feeds, changed, in_file, differences })
+        let becomes = becomes.cloned().map(Box::new);
+        Ok(Plan { before, after, next, feeds, changed, in_file, differences, becomes })
     }
 
-    /// What was laid over the feed before an edit, if nothing was changed since.
+    /// Every fault that these keys would have in a new feed, or laid over the feed of this id. Changes nothing.
+    pub(crate) fn find_faults(app: &App, id: Option<&FeedId>, keys: &Keys) -> Vec<BadKey> {
+        let this = app.settings();
+        let file = this.in_force();
+        let overrides = this.overrides.load();
+        let feeds = lay_over(&file.feeds, &file.converters, &overrides);
+        let known = id.and_then(|id| feeds.iter().find(|feed| feed.id == *id));
+        let Some((id, known)) = id.zip(known) else {
+            let mut faults: Vec<BadKey> = missing_url(keys).into_iter().collect();
+            let over = Override { added: true, keys: keys.clone(), ..Override::default() };
+            let id = unused_id(&feeds);
+            faults.extend(find_faults(&id, None, &file.converters, &over, &feeds));
+            return faults;
+        };
+        let before = overrides.get(id);
+        let base = file.feeds.iter().find(|feed| feed.id == *id);
+        match after(&What::Change(keys.clone()), before, base, Some(known)) {
+            Ok(Some(over)) => find_faults(id, base, &file.converters, &over, &feeds),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The override of the feed without an edit.
     async fn undone(
         &self,
         app: &App,
@@ -200,15 +236,24 @@ impl Settings {
         now: Option<&Override>,
     ) -> Result<Option<Override>, NotEdited> {
         let (app, id) = (app.clone(), id.clone());
-        let read = move || app.settings().log.find(&id, number);
+        let read = move || {
+            let log = &app.settings().log;
+            log.find(&id, number).and_then(|found| Ok((found, log.list(&id, HISTORY_SHOWN)?)))
+        };
         let found = tokio::task::spawn_blocking(read).await;
-        let found = found.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)?;
-        let (_, edit) = found.ok_or(NotEdited::UnknownEdit)?;
-        let (before, after) = before_and_after(&edit);
-        if after.as_ref() != now {
-            return Err(NotEdited::ChangedSince);
-        }
-        Ok(before)
+        let (found, edits) = found.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)?;
+        let edit = found.ok_or(NotEdited::UnknownEdit)?;
+        undo_edit(&edit, now, &edits).map_err(NotEdited::ChangedSince)
+    }
+
+    /// The feed that an edit is of.
+    ///
+    /// # Errors
+    /// If there is no such edit, or it cannot be read.
+    pub(crate) async fn feed_of_edit(app: &App, number: i64) -> Result<FeedId, NotEdited> {
+        let newest = Self::history_of_all(app, number.saturating_add(1)).await?;
+        let found = newest.into_iter().next().filter(|(n, _)| *n == number);
+        found.map(|(_, edit)| edit.feed).ok_or(NotEdited::UnknownEdit)
     }
 
     async fn carry_out(
@@ -246,8 +291,8 @@ impl Settings {
             true => NotEdited::OnlyRecorded(number),
             false => NotEdited::Stopping,
         })?;
-        let Plan { after, in_file, differences, .. } = plan;
-        Ok(Edited { number: Some(number), changed, over: after, in_file, differences })
+        let Plan { after, in_file, differences, becomes, .. } = plan;
+        Ok(Edited { number: Some(number), changed, over: after, in_file, differences, becomes })
     }
 }
 
@@ -260,13 +305,28 @@ struct Plan {
     changed: Changed,
     in_file: bool,
     differences: Vec<Difference>,
+    becomes: Option<Box<FeedConfig>>,
 }
 
 impl Plan {
     fn tried(self) -> Edited {
-        let Self { changed, after, in_file, differences, .. } = self;
-        Edited { number: None, changed, over: after, in_file, differences }
+        let Self { changed, after, in_file, differences, becomes, .. } = self;
+        Edited { number: None, changed, over: after, in_file, differences, becomes }
     }
+}
+
+/// A new feed needs an address.
+fn missing_url(keys: &Keys) -> Option<BadKey> {
+    let fault = || BadKey { key: "url".to_owned(), reason: NOT_WEB.to_owned() };
+    (!keys.contains_key("url")).then(fault)
+}
+
+/// The id under which a new feed is checked whose own id is missing or taken.
+fn unused_id(feeds: &[FeedConfig]) -> FeedId {
+    let free = (0..=feeds.len()).map(|n| format!("new-feed-{n}"));
+    let mut free = free.filter(|id| feeds.iter().all(|feed| feed.id.as_str() != id));
+    let id = free.next().unwrap_or_default();
+    FeedId::new(&id).expect("letters, digits and dashes are an id")
 }
 
 /// What is then laid over a feed: `base` is how the file has it, `known` how it is now.
@@ -280,9 +340,8 @@ fn after(
     match (what, known) {
         (What::Add(_), Some(_)) => return Err(NotEdited::Exists),
         (What::Add(keys), None) if base.is_none() => {
-            if !keys.contains_key("url") {
-                let reason = "expected an http(s) URL".to_owned();
-                return Err(NotEdited::BadKeys(vec![BadKey { key: "url".to_owned(), reason }]));
+            if let Some(fault) = missing_url(keys) {
+                return Err(NotEdited::BadKeys(vec![fault]));
             }
             return Ok(Some(Override { added: true, keys: keys.clone(), ..Override::default() }));
         }

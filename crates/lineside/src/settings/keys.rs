@@ -17,6 +17,7 @@ pub(super) fn in_force_after(now: &Config, mut next: Config) -> (Config, Vec<&'s
         // These apply at once.
         api: _,
         visitors: _,
+        site: _,
         map: _,
         converters: _,
         validators: _,
@@ -76,6 +77,8 @@ impl Waiting {
             total_bytes,
             channels_per_session,
             frame,
+            unsent_bytes,
+            send_timeout,
         } = next;
         self.has("limits.connections", connections, &now.connections);
         let (per_address, of_now) = (connections_per_address, &now.connections_per_address);
@@ -84,6 +87,8 @@ impl Waiting {
         self.has("limits.total_bytes", total_bytes, &now.total_bytes);
         self.has("limits.channels_per_session", channels_per_session, &now.channels_per_session);
         self.has("limits.frame", frame, &now.frame);
+        self.has("limits.unsent_bytes", unsent_bytes, &now.unsent_bytes);
+        self.has("limits.send_timeout", send_timeout, &now.send_timeout);
     }
 
     fn of_keep(&mut self, next: &mut Keep, now: &Keep) {
@@ -134,6 +139,7 @@ mod tests {
                     tls = { cert = \"a\", key = \"b\" }\n\
                     [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
                     total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
+                    unsent_bytes = \"1MiB\"\nsend_timeout = \"1s\"\n\
                     [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
                     [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\nreports = 3\n\
                     [validation]\nslots = 2\n";
@@ -150,6 +156,8 @@ mod tests {
             "limits.total_bytes",
             "limits.channels_per_session",
             "limits.frame",
+            "limits.unsent_bytes",
+            "limits.send_timeout",
             "token",
             "admin",
             "namespace",

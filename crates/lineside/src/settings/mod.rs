@@ -22,7 +22,7 @@ pub(crate) use self::edit::{Edited, HISTORY_SHOWN, NotEdited, What};
 pub(crate) use self::watch::watch;
 
 use crate::app::App;
-use crate::config::{Config, ConfigErrors, Stamp};
+use crate::config::{Config, ConfigError, ConfigErrors, Stamp};
 use crate::overrides::{EditLog, Overrides, lay_over};
 
 /// The configuration in force, and how reading it again went.
@@ -70,7 +70,7 @@ impl Settings {
         now: UnixMillis,
     ) -> anyhow::Result<Self> {
         // A program may come later, and the rest works without it.
-        config.faults_of_programs().for_each(|fault| tracing::warn!("{fault}"));
+        config.warnings().for_each(|fault| tracing::warn!("{fault}"));
         let log = EditLog::new(store);
         let load = move || log.load().map(|overrides| (log, overrides));
         let loaded = tokio::task::spawn_blocking(load).await.context("the start broke off")?;
@@ -118,7 +118,15 @@ impl Settings {
             return;
         };
         let arguments = before.source.arguments.clone();
-        let read = move || Config::load_beside(&file, &arguments);
+        let feeds_before = before.feeds.len() - arguments.len();
+        let read = move || {
+            let config = Config::load_beside(&file, &arguments)?;
+            // An editor, or a deployment on a full disk, leaves a file that is cut off or empty.
+            if feeds_before > 0 && !config.source.lists_feeds {
+                return Err(ConfigErrors::one(ConfigError::feeds_missing(&file, feeds_before)));
+            }
+            Ok(config)
+        };
         let read = tokio::task::spawn_blocking(read).await;
         match read {
             Ok(Ok(config)) => self.take(app, &before, config).await,
@@ -132,7 +140,7 @@ impl Settings {
         config.admin.or_from_environment();
         config.feeds.extend(before.source.arguments.iter().cloned());
         let (next, waiting) = keys::in_force_after(before, config);
-        next.faults_of_programs().for_each(|fault| tracing::warn!("{fault}"));
+        next.warnings().for_each(|fault| tracing::warn!("{fault}"));
         let feeds = lay_over(&next.feeds, &next.converters, &self.overrides.load());
         let Ok(changed) = app.ingest().change(feeds).await else { return };
         self.in_force.store(Arc::new(next));

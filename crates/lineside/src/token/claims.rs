@@ -16,6 +16,9 @@ use super::{Claims, INFO_BYTES_MAX, TokenError, USER_BYTES_MAX};
 pub(super) struct Written {
     #[serde(default)]
     sub: Box<str>,
+    /// Compared elsewhere. A list, which RFC 7519 does not know, is no issuer.
+    #[serde(rename = "iss")]
+    _iss: Option<Box<str>>,
     exp: Option<f64>,
     nbf: Option<f64>,
     /// When the connection ends, if not with the token; 0 for never.

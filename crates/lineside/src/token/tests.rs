@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::{rsa, signature};
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use lineside_ingest::Secret;
 use lineside_sync::UnixMillis;
@@ -107,10 +107,27 @@ fn an_issuer_and_an_audience_that_are_asked_for_have_to_be_there() {
         json!({"aud": "lineside"}),
         json!({"iss": "x", "aud": "lineside"}),
         json!({"iss": "back end", "aud": "x"}),
+        json!({"iss": ["back end"], "aud": "lineside"}),
     ] {
         assert_eq!(check(&config, &sign(&bad)), Err(TokenError::Invalid), "{bad}");
     }
     assert!(check(&hmac("secret"), &sign(&json!({"aud": "x", "iss": "y"}))).is_ok());
+}
+
+#[test]
+fn a_token_that_wants_more_to_be_understood_is_refused() {
+    let body = URL_SAFE_NO_PAD.encode(json!({"sub": "42"}).to_string());
+    let with_head = |head: Value| {
+        let signed = format!("{}.{body}", URL_SAFE_NO_PAD.encode(head.to_string()));
+        let key = EncodingKey::from_secret(b"secret");
+        let signature = jsonwebtoken::crypto::sign(signed.as_bytes(), &key, Algorithm::HS256);
+        check(&hmac("secret"), &format!("{signed}.{}", signature.expect("signed")))
+    };
+    assert!(with_head(json!({"alg": "HS256"})).is_ok());
+    for crit in [json!(["x"]), json!(["b64"]), json!([])] {
+        let head = json!({"alg": "HS256", "crit": crit, "x": 1, "b64": true});
+        assert_eq!(with_head(head), Err(TokenError::Invalid), "{crit}");
+    }
 }
 
 #[test]

@@ -31,6 +31,9 @@ struct Report {
 impl Kept {
     pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
+        // The names in it are links, and a link is all that it takes to read a report.
+        #[cfg(unix)]
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         Ok(Self { folder })
     }
 
@@ -106,6 +109,19 @@ mod tests {
     use super::*;
 
     const KEEP: Duration = Duration::from_secs(60);
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_for_the_owner_of_the_folder_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let _kept = Kept::open(path.clone()).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    }
 
     #[test]
     fn a_report_is_there_until_it_is_old() {

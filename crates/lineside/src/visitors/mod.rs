@@ -13,7 +13,7 @@ mod written;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,14 +30,17 @@ use self::kept::Kept;
 pub(crate) use self::rooms::sweep;
 use self::rooms::{Own, Rooms};
 pub(crate) use self::work::Brought;
+use crate::address::client_network;
 use crate::admin::random_text;
 use crate::config;
 use crate::patience::pause;
 
-/// Files that are brought, wait or are looked at, at once.
+/// Files that wait or are looked at, at once.
 const PLACES_MAX: usize = 8;
-/// Of one address, or of one network of the sixth version: a host has as many addresses as it likes there.
-const PLACES_PER_ADDRESS_MAX: usize = 2;
+/// Files that are on their way here, at once. They take no place, so that slow uploads shut nobody out.
+const COMING_MAX: usize = 32;
+/// Files of one address, or of one /64 network of IPv6, on their way or here.
+const FILES_PER_ADDRESS_MAX: usize = 2;
 /// Words of why a file has no report that are kept, each until its time has come.
 const FAILED_MAX: usize = 1_000;
 /// Characters of a link: 256 bits in base 64.
@@ -103,6 +106,15 @@ struct Jobs {
 impl Jobs {
     fn open(&self) -> impl Iterator<Item = &Job> {
         self.all.values().filter(|job| !matches!(job.stage, Stage::Failed(_)))
+    }
+
+    fn count_coming(&self) -> usize {
+        self.open().filter(|job| job.stage == Stage::Coming).count()
+    }
+
+    /// Files that have a place.
+    fn count_here(&self) -> usize {
+        self.open().filter(|job| job.stage != Stage::Coming).count()
     }
 
     /// Lets go of what failed long ago, and of the oldest where there are too many.
@@ -195,17 +207,17 @@ impl Desk {
         self.temporary.as_ref().map_or(Ok(()), Own::clear)
     }
 
-    /// A place for one more of this address. It is taken until [`Place`] is dropped or done.
+    /// Lets one more file of this address come. It is counted until [`Place`] is dropped or done.
     ///
     /// # Errors
-    /// If there is none.
+    /// If too many are on their way, or the file would find no place now.
     pub(crate) fn take_place(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
-        let address = counted(address);
+        let address = client_network(address);
         let mut jobs = self.jobs.lock();
-        if jobs.open().count() >= PLACES_MAX {
+        if jobs.count_coming() >= COMING_MAX || jobs.count_here() >= PLACES_MAX {
             return Err(Full::All);
         }
-        if jobs.open().filter(|job| job.address == address).count() >= PLACES_PER_ADDRESS_MAX {
+        if jobs.open().filter(|job| job.address == address).count() >= FILES_PER_ADDRESS_MAX {
             return Err(Full::Address);
         }
         jobs.n_seen += 1;
@@ -243,20 +255,29 @@ impl Desk {
         self.jobs.lock().open().count()
     }
 
+    /// Gives a file that has come a place, where it waits for its turn.
+    ///
+    /// # Errors
+    /// If all places are taken.
+    fn give_place(&self, link: &str) -> Result<(), Full> {
+        let now = self.clock.wall();
+        let mut jobs = self.jobs.lock();
+        let n_here = jobs.count_here();
+        let Some(job) = jobs.all.get_mut(link) else { return Err(Full::All) };
+        if job.stage == Stage::Coming {
+            if n_here >= PLACES_MAX {
+                return Err(Full::All);
+            }
+            (job.stage, job.since) = (Stage::Waiting, now);
+        }
+        Ok(())
+    }
+
     fn set(&self, link: &str, stage: Stage) {
         let now = self.clock.wall();
         if let Some(job) = self.jobs.lock().all.get_mut(link) {
             (job.stage, job.since) = (stage, now);
         }
-    }
-}
-
-/// The address that one counts as: of the sixth version the first 64 bits.
-fn counted(address: IpAddr) -> IpAddr {
-    const NETWORK: u128 = u128::MAX << 64;
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
-        address => address,
     }
 }
 
@@ -274,16 +295,26 @@ pub(crate) struct Place {
 
 impl Place {
     /// Has what was brought looked at, in its turn. The link is known from here on.
-    pub(crate) fn keep(mut self, brought: Brought, rules: config::Visitors) -> String {
-        self.is_kept = true;
+    ///
+    /// # Errors
+    /// If it is a file and all places have been taken meanwhile.
+    pub(crate) fn keep(
+        mut self,
+        brought: Brought,
+        rules: config::Visitors,
+    ) -> Result<String, Full> {
         let (desk, link) = (Arc::clone(&self.desk), self.link.clone());
+        if matches!(brought, Brought::File { .. }) {
+            desk.give_place(&link)?;
+        }
+        self.is_kept = true;
         if let Some(job) = desk.jobs.lock().all.get_mut(&link) {
             job.name = brought.name().to_owned();
         }
         let (looks, stopping) = (desk.looks.clone(), desk.stopping.clone());
         let look = work::look_at(desk, link.clone(), brought, rules);
         looks.spawn(stopping.run_until_cancelled_owned(look));
-        link
+        Ok(link)
     }
 }
 
@@ -319,17 +350,32 @@ mod tests {
     }
 
     #[test]
-    fn places_are_bounded_for_all_and_for_each() {
+    fn uploads_are_bounded_for_all_and_for_each() {
         let desk = desk();
         let first: Vec<Place> = (0..2).map(|_| desk.take_place(address(1)).unwrap()).collect();
         assert_eq!(desk.take_place(address(1)).unwrap_err(), Full::Address);
-        let more: Vec<Place> = (2..8).map(|n| desk.take_place(address(n)).unwrap()).collect();
-        assert_eq!(desk.take_place(address(9)).unwrap_err(), Full::All);
+        let rest = 2..COMING_MAX as u8;
+        let more: Vec<Place> = rest.map(|n| desk.take_place(address(n)).unwrap()).collect();
+        assert_eq!(desk.take_place(address(99)).unwrap_err(), Full::All);
         drop(first);
-        assert_eq!(desk.n_open(), 6);
+        assert_eq!(desk.n_open(), COMING_MAX - 2);
         assert!(desk.take_place(address(1)).is_ok());
         drop(more);
         assert_eq!(desk.n_open(), 0);
+    }
+
+    #[test]
+    fn files_that_are_still_coming_take_no_place() {
+        let desk = desk();
+        let slow: Vec<Place> = (0..20).map(|n| desk.take_place(address(n)).unwrap()).collect();
+        let here = 100..100 + PLACES_MAX as u8;
+        let here: Vec<Place> = here.map(|n| desk.take_place(address(n)).unwrap()).collect();
+        assert!(here.iter().all(|place| desk.give_place(&place.link).is_ok()));
+        assert!(desk.give_place(&here[0].link).is_ok(), "it has one");
+        assert_eq!(desk.give_place(&slow[0].link), Err(Full::All));
+        assert_eq!(desk.take_place(address(200)).unwrap_err(), Full::All);
+        drop(here);
+        assert_eq!(desk.give_place(&slow[0].link), Ok(()));
     }
 
     #[test]

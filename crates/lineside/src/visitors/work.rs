@@ -88,7 +88,7 @@ async fn report_of(
         Brought::File { folder, name } => (folder, name),
         Brought::Address { url, name } => (fetch(desk, url, rules).await?, name),
     };
-    desk.set(link, Stage::Waiting);
+    desk.give_place(link).map_err(|_| "as many files wait here as may at once".to_owned())?;
     let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
     desk.set(link, Stage::Running);
     let program = Program {
@@ -255,7 +255,7 @@ mod tests {
             let (room, _) = desk.room().unwrap();
             let at = room.path().to_owned();
             let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
-            place.keep(brought, config::Visitors::default());
+            place.keep(brought, config::Visitors::default()).unwrap();
             at
         };
         let (looked_at, waits) = (bring(1), bring(2));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::check::UNREAD_FILE;
+use crate::check::{RawRow, UNREAD_FILE};
 use crate::reports::Fault;
 
 /// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
@@ -44,6 +44,8 @@ struct Ours<'a> {
     places: BTreeMap<String, &'a RawValue>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<Unread>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<RawRow>,
 }
 
 /// `places.json`.
@@ -53,6 +55,8 @@ struct Places<'a> {
     outline: &'a RawValue,
     #[serde(borrow)]
     places: BTreeMap<String, &'a RawValue>,
+    #[serde(default)]
+    rows: Vec<RawRow>,
 }
 
 /// `system_errors.json`.
@@ -108,10 +112,11 @@ fn joined(
     let faults: Vec<Fault> =
         faults.map(|error| Fault { rule: error.validator, message: error.message }).collect();
     let unread: Vec<Unread> = serde_json::from_slice(unread)?;
-    let Places { outline, places } = serde_json::from_slice(places)?;
-    let has_some = !faults.is_empty() || !unread.is_empty() || !places.is_empty();
+    let Places { outline, places, rows } = serde_json::from_slice(places)?;
+    let has_some =
+        !faults.is_empty() || !unread.is_empty() || !places.is_empty() || !rows.is_empty();
     let outline = (!places.is_empty()).then_some(outline);
-    report.lineside = has_some.then_some(Ours { faults, outline, places, unread });
+    report.lineside = has_some.then_some(Ours { faults, outline, places, unread, rows });
     serde_json::to_vec(&report)
 }
 

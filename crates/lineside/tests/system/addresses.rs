@@ -98,6 +98,8 @@ async fn every_address_but_pages_and_files_is_in_the_description() {
         "/map",
         "/feeds/city",
         "/feeds/city/versions",
+        "/networks/city",
+        "/alerts/city",
         "/delays/city",
         "/delays/city/badge.svg",
         "/demo/faults",

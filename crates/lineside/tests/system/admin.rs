@@ -50,7 +50,7 @@ async fn a_browser_logs_in_and_out() {
 
     let wrong = log_in(&server, "another token", "/map", &[FROM_HERE]).await;
     assert_eq!((wrong.status().as_u16(), cookie(&wrong)), (401, String::new()));
-    assert!(wrong.text().await.unwrap().contains("not the token"));
+    assert!(wrong.text().await.unwrap().contains("role=\"alert\""));
 
     let entered = log_in(&server, TOKEN, "/map?feed=a", &[FROM_HERE]).await;
     assert_eq!((entered.status().as_u16(), header(&entered, "location")), (303, "/map?feed=a"));

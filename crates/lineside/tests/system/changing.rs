@@ -10,7 +10,7 @@ use crate::support::http::{client, get, get_json};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
 use crate::support::until::until;
-use crate::support::until_ready;
+use crate::support::{shared_demo, until_ready};
 
 /// A server with the feed `a` in its file, and an admin.
 struct Server {
@@ -92,6 +92,12 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
     let (status, tried) = server.ask(Method::POST, "feeds?dry_run=true", Some(keys.clone())).await;
     assert_eq!((status, &tried["dry_run"], &tried["edit"]), (200, &json!(true), &Value::Null));
     assert_eq!(tried["changes"]["added"], json!(["b"]));
+    let source = &tried["source"];
+    assert_eq!((&source["ok"], &source["status"]), (&json!(true), &json!(200)), "{tried}");
+    assert_eq!((&source["format"], &source["bytes"]), (&json!("raw"), &json!(5)), "{tried}");
+    let keys_set: Vec<&Value> =
+        tried["differences"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
+    assert_eq!(keys_set, ["format", "headers.X-Key", "url"], "defaults are no changes");
     assert_eq!(server.status_of("b").await, 404);
     let (status, added) = server.ask(Method::POST, "feeds", Some(keys.clone())).await;
     assert_eq!((status, &added["feed"]["kept"]), (201, &json!(true)), "{added}");
@@ -128,8 +134,11 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
     // Back, one by one, the last one first.
     let n = |at: usize| history["items"][at]["n"].as_i64().unwrap();
     let undo = |n: i64| format!("feeds/b/history/{n}/undo");
-    assert_eq!(server.post(&undo(n(1))).await.1["code"], "changed_since");
-    assert_eq!(server.post(&undo(n(0))).await.0, 200);
+    let (status, conflict) = server.post(&undo(n(1))).await;
+    assert_eq!((status, &conflict["code"]), (409, &json!("changed_since")), "{conflict}");
+    let detail = conflict["detail"].as_str().unwrap();
+    assert!(detail.contains(&n(0).to_string()), "it names the later edit: {detail}");
+    assert_eq!(server.post(&format!("history/{}/undo", n(0))).await.0, 200);
     server.until_served("b").await;
     assert_eq!(server.feed("b").await["name"], "B");
     assert_eq!(server.post(&undo(n(1))).await.0, 200);
@@ -207,4 +216,96 @@ async fn what_is_wrong_is_told_by_key_and_changes_nothing() {
     assert_eq!(server.status_of("a").await, 200);
     let (_, state) = server.ask(Method::GET, "config", None).await;
     assert_eq!((&state["errors"], &state["waiting"]), (&json!([]), &json!([])), "{state}");
+}
+
+#[tokio::test]
+async fn an_old_edit_is_undone_and_later_ones_of_other_keys_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer, true);
+    let server = Server::start(folder.path(), producer).await;
+    server.until_served("a").await;
+    let change = async |keys: Value| {
+        let (status, changed) = server.ask(Method::PATCH, "feeds/a", Some(keys)).await;
+        assert_eq!(status, 200, "{changed}");
+        changed["edit"].as_i64().unwrap()
+    };
+    let named = change(json!({"name": "A", "poll": "7s"})).await;
+    let theme = change(json!({"theme": "bus"})).await;
+    let polled = change(json!({"poll": "9s"})).await;
+    let undo = |n: i64| format!("history/{n}/undo");
+    let (status, conflict) = server.post(&undo(named)).await;
+    assert_eq!((status, &conflict["code"]), (409, &json!("changed_since")), "{conflict}");
+    let detail = conflict["detail"].as_str().unwrap();
+    assert!(detail.contains("poll") && detail.contains(&polled.to_string()), "{detail}");
+    let (status, tried) = server.post(&format!("{}?dry_run=true", undo(theme))).await;
+    assert_eq!((status, &tried["edit"]), (200, &Value::Null), "{tried}");
+    let (status, undone) = server.post(&undo(theme)).await;
+    assert_eq!(status, 200, "{undone}");
+    assert_eq!(undone["feed"]["keys"], json!({"name": "A", "poll": "9s"}));
+    assert_eq!(server.post(&undo(theme)).await.1["code"], "changed_since", "it is undone already");
+    assert_eq!(server.post(&undo(polled)).await.0, 200);
+    let (status, undone) = server.post(&undo(named)).await;
+    assert_eq!((status, &undone["feed"]["keys"]), (200, &json!({})), "{undone}");
+    assert_eq!(server.post(&undo(999)).await.1["code"], "unknown_edit");
+}
+
+#[tokio::test]
+async fn all_faults_of_a_new_feed_are_reported_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer, false);
+    let server = Server::start(folder.path(), producer).await;
+    let keys = json!({"id": "a b", "url": "ftp://a.example/x", "poll": "soon", "static": "none"});
+    let (status, refused) = server.ask(Method::POST, "feeds", Some(keys)).await;
+    assert_eq!((status, &refused["code"]), (422, &json!("bad_feed")), "{refused}");
+    let detail = refused["detail"].as_str().unwrap();
+    for key in ["id: ", "url: ", "poll: ", "static: "] {
+        assert!(detail.contains(key), "no {key}in {detail}");
+    }
+    let cookie = admin::session(&server.process.url).await;
+    let form = "id=a+b&url=file%3A%2F%2F%2Fetc%2Fpasswd&poll=soon&static=none&headers.value.0=x&do=preview";
+    let page = client()
+        .post(format!("{}/ops/add", server.process.url))
+        .header("cookie", &cookie)
+        .header("sec-fetch-site", "same-origin")
+        .body(form)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(page.status(), 422);
+    let page = page.text().await.unwrap();
+    for field in ["e-id", "e-url", "e-poll", "e-static", "e-headers.name.0"] {
+        assert!(page.contains(&format!("id=\"{field}\"")), "no fault at {field}");
+    }
+}
+
+#[tokio::test]
+async fn a_source_is_tested_before_its_feed_is_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = producer().await;
+    configure(folder.path(), &own, false);
+    let server = Server::start(folder.path(), own).await;
+    let tried = async |url: String| {
+        let keys = json!({"id": "b", "url": url});
+        let (status, tried) = server.ask(Method::POST, "feeds?dry_run=true", Some(keys)).await;
+        assert_eq!(status, 200, "{tried}");
+        tried["source"].clone()
+    };
+    let trips = tried(format!("{}/gtfs-rt/city-trips.pb", shared_demo())).await;
+    assert_eq!((&trips["ok"], &trips["format"]), (&json!(true), &json!("gtfs-rt")), "{trips}");
+    assert!(trips["contents"]["trip updates"].as_u64().is_some_and(|n| n > 0), "{trips}");
+    let zip = tried(format!("{}/gtfs/city.zip", shared_demo())).await;
+    assert_eq!((&zip["ok"], &zip["format"]), (&json!(true), &json!("gtfs")), "{zip}");
+    assert!(zip["contents"]["stops"].as_u64().is_some_and(|n| n > 0), "{zip}");
+    let page = tried(format!("{}/", shared_demo())).await;
+    assert_eq!((&page["ok"], &page["code"]), (&json!(false), &json!("html")), "{page}");
+    let missing = tried(format!("{}/nowhere", shared_demo())).await;
+    assert_eq!((&missing["code"], &missing["status"]), (&json!("http_404"), &json!(404)));
+    let closed = tried("http://127.0.0.1:1/x".to_owned()).await;
+    assert_eq!(closed["code"], "connect", "{closed}");
+    let none = json!({"id": "b", "url": "http://127.0.0.1:1/x"});
+    let (_, untested) = server.ask(Method::POST, "feeds?dry_run=true&test=false", Some(none)).await;
+    assert_eq!(untested["source"], Value::Null, "{untested}");
+    assert_eq!(server.status_of("b").await, 404, "nothing was added");
 }

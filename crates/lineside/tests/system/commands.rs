@@ -275,7 +275,7 @@ fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
         (format!("{feed}{feed}"), 5, "feed[1].id", "already the id"),
         (format!("{feed}static = \"b\"\n"), 4, "feed[0].static", "the id of a schedule feed"),
         (format!("{feed}poll = \"1ms\"\n"), 4, "feed[0].poll", "out of range"),
-        (format!("{feed}pol = \"1s\"\n"), 4, "feed[0].pol", "expected one of"),
+        (format!("{feed}pol = \"1s\"\n"), 4, "feed[0].pol", "did you mean `poll`?"),
         (format!("{feed}format = \"gpx\"\n"), 4, "feed[0].format", "`gtfs-rt`"),
         (
             "[[feed]]\nid = \"a\"\nurl = \"gbfs.json\"\nformat = \"gbfs\"\n".to_owned(),

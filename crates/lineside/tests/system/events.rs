@@ -226,9 +226,25 @@ async fn channels_of_a_vehicle(server: &str) -> Option<[String; 5]> {
 #[tokio::test]
 async fn what_nobody_has_is_an_empty_state() {
     let server = shared_demo();
-    for channel in ["vehicle/city-vehicles/none", "trip/city-trips/none", "stop/city/none"] {
+    for channel in ["vehicle/city-vehicles/none", "alerts/city-vehicles"] {
         let (held, _) = state(&server, channel).await;
         assert!(held.records.keys().all(|(_, kind, _)| kind == "feed"), "{channel}");
+    }
+}
+
+#[tokio::test]
+async fn a_stop_route_or_trip_that_the_timetable_does_not_have_is_refused() {
+    let server = shared_demo();
+    for (channel, code) in [
+        ("stop/city/none", "unknown_stop"),
+        ("route/city/none", "unknown_route"),
+        ("trip/city-trips/none", "unknown_trip"),
+    ] {
+        for path in
+            [format!("/events?channel={channel}"), format!("/api/v1/state?channel={channel}")]
+        {
+            assert_problem(404, code, problem(&format!("{server}{path}")).await);
+        }
     }
 }
 
@@ -246,6 +262,7 @@ async fn what_is_no_channel_is_refused() {
         ("channel=area/xyz", 400, "bad_channel"),
         ("channel=feed/nothing", 404, "unknown_feed"),
         ("channel=feed/city&channel=feed/nothing", 404, "unknown_feed"),
+        ("channel=feed/city&channel=stop/city/nothing", 404, "unknown_stop"),
         (many.join("&").as_str(), 400, "too_many_channels"),
     ] {
         assert_problem(status, code, problem(&format!("{server}/events?{query}")).await);

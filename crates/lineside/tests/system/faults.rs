@@ -29,6 +29,20 @@ async fn switch(server: &DemoServer, feed: &str, fault: &str) {
 }
 
 #[tokio::test]
+async fn pages_of_other_sites_switch_no_fault() {
+    let url = format!("{}/demo/faults", crate::support::shared_demo());
+    for (name, value, status) in [
+        ("sec-fetch-site", "cross-site", 403),
+        ("origin", "https://elsewhere.example", 403),
+        ("sec-fetch-site", "same-origin", 303),
+    ] {
+        let request = crate::support::http::client().post(&url).header(name, value);
+        let response = request.body("feed=city-trips&fault=").send().await.unwrap();
+        assert_eq!(response.status(), status, "{name}: {value}");
+    }
+}
+
+#[tokio::test]
 async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
     // The timeout that a hanging producer runs into passes sixteen times as fast.
     let server = demo(16.0, &[]).await;
@@ -92,6 +106,7 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
     let client = crate::support::http::client();
     for (body, status) in [
         (r#"{"feed":"city-alerts","fault":null}"#, 200),
+        (r#"{"feed":"city-alerts","fault":"none"}"#, 200),
         (r#"{"feed":"nothing","fault":"html"}"#, 404),
         (r#"{"feed":"city","fault":"flood"}"#, 400),
         ("nonsense", 400),
@@ -99,6 +114,12 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
         let request = client.post(&faults).header("content-type", "application/json");
         let response = request.body(body).send().await.unwrap();
         assert_eq!(response.status(), status, "{body}");
+    }
+    let request = client.post(&faults).header("content-type", "application/json");
+    let refused = request.body(r#"{"feed":"city","fault":"nothing"}"#).send().await.unwrap();
+    let detail = json(refused).await["detail"].as_str().unwrap().to_owned();
+    for word in ["none", "script", "hang", "ids"] {
+        assert!(detail.contains(word), "every accepted value is named: {detail}");
     }
     server.stop().await;
 }
@@ -114,7 +135,7 @@ async fn the_page_names_its_own_address_and_when_each_feed_is_asked_again() {
     let row = page.split("<tr>").find(|row| row.contains("/feeds/city-trips"));
     let row = row.expect("each feed has a row");
     // The demo asks every two seconds, give or take.
-    let told = ["<td>now</td>", "<td>in 1 s</td>", "<td>in 2 s</td>", "<td>in 3 s</td>"];
+    let told = [">now</td>", ">in 1 s</td>", ">in 2 s</td>", ">in 3 s</td>"];
     assert!(told.iter().any(|cell| row.contains(cell)), "{row}");
     server.stop().await;
 }

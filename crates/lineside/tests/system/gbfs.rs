@@ -68,9 +68,9 @@ async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
     let link = "<link rel=\"gbfs\" type=\"application/json\" href=\"/gbfs/bikes/3/gbfs.json\">";
     assert!(page.contains(link), "{page}");
     assert_eq!(get(&format!("{url}/gbfs/bikes/3/gbfs.json")).await.status(), 200);
-    let feed = until("its data are called old", async || {
+    let feed = until("its data of 1970 are stale", async || {
         let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
-        (feed["state"] == "late").then_some(feed)
+        (feed["state"] == "stale").then_some(feed)
     })
     .await;
     assert_eq!(

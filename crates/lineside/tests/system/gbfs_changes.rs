@@ -68,7 +68,8 @@ async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
     };
     until("the files are good for an hour", far).await;
     // Removed, all of it is gone; added, it is there again.
-    configure(folder.path(), "");
+    let other = one.replace("\"bikes\"", "\"others\"");
+    configure(folder.path(), &other);
     until_status(&status, 404).await;
     for path in ["gbfs.json", "status", "zones"] {
         let url = format!("{}/proxy/bikes/{path}", server.url);

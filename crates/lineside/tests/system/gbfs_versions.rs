@@ -230,11 +230,11 @@ async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_o
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path(), &feed("bikes", &format!("{producer}/old/gbfs.json"))).await;
     let out = format!("{}/gbfs/bikes", server.url);
-    // A file without zones is no empty feed, and only what tells how things are now is late with that time.
+    // A file without zones is no empty feed, and only what tells how things are now is stale by that time.
     until("all is read", async || {
         let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
-        let is_read = |it: &Value| it["state"] == "ok" || it["state"] == "late";
-        (feed["state"] == "late" && feed["files"].as_array()?.iter().all(is_read)).then_some(())
+        let is_read = |it: &Value| it["state"] == "ok" || it["state"] == "stale";
+        (feed["state"] == "stale" && feed["files"].as_array()?.iter().all(is_read)).then_some(())
     })
     .await;
     for (name, _) in old_files() {

@@ -77,6 +77,26 @@ async fn why_streams_end_is_there_from_the_start() {
     }
 }
 
+#[tokio::test]
+async fn classic_parsers_are_given_the_classic_text_and_less_of_it_on_the_wire() {
+    let url = format!("{}/metrics", shared_demo());
+    let plain = [("accept", "text/plain;version=0.0.4")];
+    let response = get_with(&url, &plain).await;
+    assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+    let text = response.text().await.unwrap();
+    assert!(!text.contains("# EOF") && !text.contains("# UNIT"));
+    let typed = |name: &str, kind: &str| text.contains(&format!("\n# TYPE {name} {kind}\n"));
+    assert!(typed("lineside_ingest_fetches_total", "counter"));
+    for counter in
+        text.lines().filter(|line| line.starts_with("# TYPE ") && line.ends_with(" counter"))
+    {
+        assert!(counter.contains("_total "), "{counter}");
+    }
+    let packed = get_with(&url, &[plain[0], ("accept-encoding", "gzip")]).await;
+    assert_eq!(packed.headers()["content-encoding"], "gzip");
+    assert!(packed.bytes().await.unwrap().len() * 3 < text.len());
+}
+
 /// The figures as Prometheus's own messages, as a scraper that knows native histograms gets them.
 async fn families(server: &str) -> BTreeMap<String, MetricFamily> {
     let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
@@ -84,7 +104,7 @@ async fn families(server: &str) -> BTreeMap<String, MetricFamily> {
     let response = get_with(&format!("{server}/metrics"), &[("accept", accept)]).await;
     let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
     assert!(kind.starts_with("application/vnd.google.protobuf;"), "{kind}");
-    assert_eq!(response.headers()["vary"], "Accept");
+    assert_eq!(response.headers()["vary"], "Accept, Accept-Encoding");
     let mut body = response.bytes().await.unwrap();
     let mut families = BTreeMap::new();
     while !body.is_empty() {

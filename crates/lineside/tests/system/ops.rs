@@ -176,10 +176,61 @@ async fn the_page_reads_without_scripts() {
     down.reverse();
     assert_eq!((up.len(), up), (5, down));
     let opened = page("?open=city-trips").await;
-    for words in ["How long the last", "representation", "problems"] {
-        assert!(opened.contains(words), "no {words:?} in what the row opens to");
+    for words in ["p99", "representation", "problems"] {
+        assert!(opened.contains(words), "no {words:?} in the details of the row");
     }
-    assert!(page("?state=failing").await.contains("No feed is like that."));
+    let none = page("?q=no-such-feed").await;
+    assert!(
+        ids(&none).is_empty() && !none.contains("id=\"none\" hidden"),
+        "it says that none match"
+    );
+    for address in ["/incidents.atom", "id=\"alert-rules\"", "application/atom+xml"] {
+        assert!(all.contains(address), "no {address:?}");
+    }
+    for range in ["5m", "1h", "1d", "1w"] {
+        let page = page(&format!("?range={range}")).await;
+        assert_eq!(page.matches("data-gauge=").count(), 8, "{range}");
+        let tiles = get(&format!("{server}/ops/tiles?range={range}")).await.text().await.unwrap();
+        assert!(tiles.contains("data-points=\"[["), "no values over {range}: {tiles}");
+    }
     let odd = page("?q=%3Cscript%3E&sort=size&state=good&open=nothing").await;
     assert!(!odd.contains("<script>"), "what is asked for is text");
+}
+
+#[tokio::test]
+async fn feeds_in_trouble_are_first_and_long_lists_have_pages() {
+    let good =
+        Producer::start(Answer::Bytes(crate::support::producer::answer("200 OK", &[], BODY))).await;
+    let feed = |n: usize| {
+        let url = if n == 130 { "http://127.0.0.1:1/x".to_owned() } else { good.url("/a") };
+        format!("[[feed]]\nid = \"f{n:03}\"\nformat = \"raw\"\npoll = \"1h\"\nurl = \"{url}\"\n")
+    };
+    let feeds: String = (0..150).map(feed).collect();
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\n{}public_ops = true\n\
+         [[alert]]\nto = \"https://hooks.example/hunter2\"\n{feeds}",
+        admin::table()
+    );
+    let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
+    let running = serve(config).await;
+    let server = format!("http://{}", running.address());
+    let page = async |query: &str| {
+        get_with(&format!("{server}/ops{query}"), &[BEARER]).await.text().await.unwrap()
+    };
+    let ids = |page: &str| -> Vec<String> {
+        let rows = page.split("data-feed=\"").skip(1);
+        rows.map(|row| row.split('"').next().unwrap().to_owned()).collect()
+    };
+    crate::support::until::until("the feed in trouble is first", async || {
+        ids(&page("").await).first().is_some_and(|id| id == "f130")
+    })
+    .await;
+    let (first, second) = (ids(&page("").await), ids(&page("?page=2").await));
+    assert_eq!((first.len(), second.len()), (100, 50));
+    assert!(second.iter().all(|id| !first.contains(id)));
+    assert_eq!(ids(&page("?page=99").await), second, "a page beyond the last is the last");
+    let shown = page("").await;
+    assert!(shown.contains("hooks.example") && !shown.contains("hunter2"), "no secret is shown");
+    let public = get(&format!("{server}/ops")).await.text().await.unwrap();
+    assert!(!public.contains("hooks.example"), "recipients are for admins");
 }

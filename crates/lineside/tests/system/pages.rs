@@ -64,6 +64,9 @@ async fn a_feeds_text_is_text_on_every_page() {
         "/map?q=script",
         "/stops/evil/b",
         "/delays/evil",
+        "/networks/evil",
+        "/networks/evil?q=script",
+        "/trips/evil/t?start=08:00:00",
         &line,
         &of_line,
     ] {
@@ -211,4 +214,50 @@ async fn what_is_not_there_is_404_and_files_are_kept() {
     let response = get(&format!("{url}{}", style.expect("the page has a style"))).await;
     assert_eq!(response.headers()["content-type"], "text/css; charset=utf-8");
     assert!(response.headers()["cache-control"].to_str().unwrap().contains("max-age=31536000"));
+}
+
+#[tokio::test]
+async fn a_feeds_page_answers_in_the_order_in_which_people_ask() {
+    let url = shared_demo();
+    let city = page(&format!("{url}/feeds/city")).await;
+    let place = |id: &str| city.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}"));
+    let ids =
+        ["health", "contents", "validity", "area", "publisher", "use", "availability", "addresses"];
+    assert!(ids.map(place).is_sorted(), "{:?}", ids.map(place));
+    for id in ids {
+        assert!(city.contains(&format!("<a href=\"#{id}\">")), "{id} is not in the contents");
+    }
+    assert!(city.contains("href=\"/gtfs/city.zip\" download"), "{city}");
+    for (feed, link) in
+        [("city-trips", "/routes/city/"), ("city-vehicles", "/map?vehicle=city-vehicles")]
+    {
+        let text = page(&format!("{url}/feeds/{feed}")).await;
+        let (_, current) = text.split_once("id=\"current\"").expect("what it says now");
+        assert!(current.contains(link), "{feed}: {current}");
+    }
+}
+
+#[tokio::test]
+async fn a_feed_that_never_delivered_offers_no_download() {
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = "[[feed]]\nid = \"gone\"\nurl = \"gone.zip\"\nformat = \"gtfs\"\n";
+    let server = serve(folder.path(), feeds).await;
+    let text = page(&format!("{}/feeds/gone", server.url)).await;
+    let (_, usage) = text.split_once("id=\"use\"").unwrap();
+    let (usage, _) = usage.split_once("</section>").unwrap();
+    assert!(!usage.contains("class=\"downloads\"") && !usage.contains("/gtfs/gone.zip"), "{usage}");
+    assert!(usage.contains("data-recipe=\"curl-events\""), "{usage}");
+}
+
+#[tokio::test]
+async fn each_rule_has_a_page_and_a_sample_report_shows_what_findings_look_like() {
+    let url = shared_demo();
+    assert!(page(&format!("{url}/rules")).await.contains("href=\"/rules/expired_calendar\""));
+    let rule = page(&format!("{url}/rules/foreign_key_violation")).await;
+    assert!(rule.contains("How to fix") && rule.contains("data-example=\"wrong\""), "{rule}");
+    assert!(page(&format!("{url}/rules/unreadable_file")).await.contains("unreadable_"));
+    assert_eq!(get(&format!("{url}/rules/none")).await.status(), 404);
+    let sample = page(&format!("{url}/validate/sample")).await;
+    assert!(sample.contains("href=\"/rules/foreign_key_violation\""), "{sample}");
+    assert!(sample.contains("R9,D,T2"), "the offending row: {sample}");
 }

@@ -186,3 +186,19 @@ async fn keys_that_wait_for_the_next_start_are_named() {
     it.replace(&feed("a"));
     it.until_metric("lineside_config_waiting_keys 0").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_lost_its_feeds_removes_none() {
+    let it = Configured::start(&feed("a")).await;
+    it.until_served("a").await;
+    for (refused, cut_off) in ["", "[serv", SERVER, "# nothing\n"].into_iter().enumerate() {
+        std::fs::write(it.folder.path().join("lineside.toml"), cut_off).unwrap();
+        let outcome = "lineside_config_reads_total{outcome=\"refused\"}";
+        it.until_metric(&format!("{outcome} {}", refused + 1)).await;
+        assert!(it.serves("a").await, "{cut_off:?}");
+    }
+    // An empty list says that it is meant.
+    let file = it.folder.path().join("lineside.toml");
+    std::fs::write(file, format!("feed = []\n{SERVER}")).unwrap();
+    until("the feed is removed", async || !it.serves("a").await).await;
+}

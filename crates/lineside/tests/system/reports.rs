@@ -196,9 +196,13 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     let page = text(&format!("{server}/feeds/city")).await;
     let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
     let (before, now) = (of(first), of(second));
-    for part in
-        ["point_near_origin", "To be mended", "new, 1", "report-map", "&lt;b&gt;U&lt;/b&gt;"]
-    {
+    for part in [
+        "/rules/point_near_origin",
+        "data-severity=\"error\"",
+        "new, 1",
+        "report-map",
+        "&lt;b&gt;U&lt;/b&gt;",
+    ] {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("<b>U"), "{page}");
@@ -253,10 +257,10 @@ async fn in_the_catalog(server: &str, second: &Value) {
     assert!(page.contains("<a href=\"/?report=errors\">1</a> has errors in its report."), "{page}");
     let page = text(&format!("{server}/feeds/city")).await;
     for part in [
-        "Report: <a href=\"#report-dataset\">1 error, ",
+        "<a href=\"#report-dataset\">1 error, ",
         "channel=report/city",
         "href=\"/feeds/city/report.svg\"",
-        "What could not be read",
+        "id=\"problems\"",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }

@@ -92,7 +92,7 @@ async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_sch
     assert!(!codes.iter().any(|(code, _)| is_of_reference(code)), "{codes:?}");
     assert_eq!(found["summary"]["matchedTrips"], 0);
     let page = get(&format!("{}/feeds/buses", server.url)).await.text().await.unwrap();
-    for part in ["Report on the messages", "Since when", "vehicle_without_ref"] {
+    for part in ["id=\"report-realtime\"", "report-since", "vehicle_without_ref"] {
         assert!(page.contains(part), "{part}: {page}");
     }
     server.stop("-TERM");

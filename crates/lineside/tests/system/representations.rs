@@ -125,3 +125,21 @@ async fn a_page_loads_only_from_here() {
         assert!(policy.contains("worker-src 'self' blob:"), "{path}: {policy}");
     }
 }
+
+#[tokio::test]
+async fn another_version_than_the_one_that_if_match_names_is_refused() {
+    let server = shared_demo();
+    for path in ["/proxy/city", "/geojson/city/stops.geojson", "/api/v1/openapi.json"] {
+        let url = format!("{server}{path}");
+        let tag = get(&url).await.headers()["etag"].to_str().unwrap().to_owned();
+        assert_eq!(get_with(&url, &[("if-match", tag.as_str())]).await.status(), 200, "{path}");
+        assert_eq!(get_with(&url, &[("if-match", "*")]).await.status(), 200, "{path}");
+        let other = get_with(&url, &[("if-match", "\"other\"")]).await;
+        assert_eq!(other.status(), 412, "{path}");
+        assert_eq!(
+            crate::support::http::json(other).await["code"],
+            "precondition_failed",
+            "{path}"
+        );
+    }
+}

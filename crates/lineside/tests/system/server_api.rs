@@ -173,6 +173,10 @@ async fn what_is_asked_for_wrongly_is_refused_in_the_apis_words() {
         ("history", json!({"channel": "feed/city"}), 103, "app/"),
         ("presence", json!({"channel": "feed/city"}), 103, "app/"),
         ("disconnect", json!({"user": ""}), 107, "user"),
+        ("batch", json!({"commands": []}), 104, "method"),
+        ("info", json!({}), 104, "method"),
+        ("channels", json!({}), 104, "method"),
+        ("unsubscribe", json!({"user": "1", "channel": "app/x"}), 104, "method"),
         ("disconnect", json!({"user": "1", "disconnect": {"code": 1000}}), 107, "code"),
     ] {
         let (got, message) = error(&server, method, asked).await;

@@ -48,7 +48,7 @@ async fn every_kind_of_answer_is_as_the_schema_has_it() {
     );
     let request = |wishes: &str| {
         format!(
-            "<ServiceRequest><RequestorRef>me</RequestorRef>\
+            "<ServiceRequest><RequestorRef>schema</RequestorRef>\
              <MessageIdentifier>m</MessageIdentifier>{wishes}</ServiceRequest>"
         )
     };

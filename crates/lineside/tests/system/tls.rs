@@ -43,6 +43,7 @@ async fn pages_and_streams_come_over_both_versions_of_http() {
         let client = client(folder.path(), only_http1);
         let page = client.get(&server.url).send().await.unwrap();
         assert_eq!((page.status(), page.version()), (http::StatusCode::OK, version));
+        assert_eq!(page.headers()["strict-transport-security"], "max-age=2592000");
         let events = format!("{}/events?channel=app/load/1", server.url);
         let mut stream = client.get(events).send().await.unwrap();
         assert_eq!((stream.status(), stream.version()), (http::StatusCode::OK, version));

@@ -100,7 +100,7 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
     assert_eq!((&it["said"]["version"], &it["said"]["codes"]), (&json!(before), &said["codes"]));
     let page = text(&format!("{}/feeds/city", server.url)).await;
     assert!(
-        page.contains("Its newest run failed") && page.contains("which is another one"),
+        page.contains("Its newest run failed") && page.contains("a different version"),
         "{page}"
     );
     assert!(!text(&stays).await.contains("newest run failed"));

@@ -86,10 +86,10 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
         "{text}"
     );
     for part in [
-        "<strong>GTFS</strong>, looked at <time",
+        "<strong>GTFS</strong>, checked <time",
         "1 agency, 1 route, 1 trip, 2 stops, 1 shape",
         "<h2 id=\"report-title\">Findings</h2>",
-        "title=\"The file with the reference.\"",
+        "title=\"childFilename: The file with the reference.\"",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -183,7 +183,7 @@ async fn what_cannot_be_taken_is_said() {
     let (status, text) = words(get(&link).await).await;
     assert_eq!(status, 422);
     assert!(text.contains("<h1>No report on notes.txt</h1>"), "{text}");
-    assert!(text.contains("no report of this file: this is neither GTFS"), "{text}");
+    assert!(text.contains("could not be checked: this is neither GTFS"), "{text}");
     for (kind, status, says) in [
         ("application/x-www-form-urlencoded", 400, "curl -F file=@gtfs.zip"),
         ("application/octet-stream", 413, "larger than 4KiB"),

@@ -27,6 +27,10 @@ pub struct Limits {
 impl Limits {
     /// Inflated bytes of a file that are not held against it, however small it was.
     pub const RATIO_FREE_BYTES: u64 = 16 << 20;
+    /// Bytes of one id, or of a reference to one; a row with a longer one is skipped with a problem.
+    pub const ID_BYTES: usize = 1 << 10;
+    /// Bytes of any other cell; a longer one is cut with a problem.
+    pub const CELL_BYTES: usize = 64 << 10;
     /// Bytes of all distinct texts that a timetable keeps: ids, names and headsigns.
     pub const TEXT_BYTES: usize = 2 << 30;
 }

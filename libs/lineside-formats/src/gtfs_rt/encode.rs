@@ -60,6 +60,19 @@ where
     Ok(())
 }
 
+/// Removes the fields of our own (numbers from 9400 on), of which the JSON form of the specification has no names, so that
+/// JSON parsers of protobuf would refuse the message.
+pub fn remove_extensions(entity: &mut proto::FeedEntity) {
+    for call in entity.trip_update.iter_mut().flat_map(|update| &mut update.stop_time_update) {
+        if let Some(properties) = &mut call.stop_time_properties
+            && properties.platform.take().is_some()
+            && *properties == Default::default()
+        {
+            call.stop_time_properties = None;
+        }
+    }
+}
+
 /// Serializes an iterator as a list; serde asks for a shared reference, an iterator can be used only once.
 struct Once<I>(std::cell::Cell<Option<I>>);
 

@@ -27,7 +27,7 @@ mod encode;
 mod json;
 mod twin;
 
-pub use encode::{encode_feed, to_json};
+pub use encode::{encode_feed, remove_extensions, to_json};
 pub use full::decode;
 pub use limits::Limits;
 pub use shallow::{Payload, RawEntity, Shallow, decode_shallow};

@@ -63,8 +63,8 @@ pub struct Publication {
     pub(super) dated_journeys: Vec<DatedJourney>,
     /// References that records have several of, by their ranges.
     pub(super) references: Vec<Text>,
-    /// Day types, periods, operating days and conditions with a value that is there and cannot be read; day types with such an
-    /// assignment, too.
+    /// Day types, periods, operating days and conditions with a value that is there and cannot be read, day types with such an
+    /// assignment, and stops with such coordinates.
     pub(super) unread: HashSet<Text>,
     /// Files with a frame of which that is so of the days for which it holds.
     pub(super) unread_validity: HashSet<u32>,

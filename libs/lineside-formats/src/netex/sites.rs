@@ -62,7 +62,9 @@ impl Reader<'_, '_> {
             "Name" => place.name = self.text_kept()?,
             "PublicCode" => place.public_code = self.text_kept()?,
             "Centroid" | "Location" => {
+                let n_unread = self.n_unread();
                 let point = self.location()?;
+                self.keep_unread(place.id, n_unread)?;
                 place.point = place.point.or(point);
             }
             "AccessibilityAssessment" => place.wheelchair = self.wheelchair()?,
@@ -110,7 +112,11 @@ impl Reader<'_, '_> {
             match name {
                 "Name" => point.name = self.text_kept()?,
                 "PublicCode" => point.public_code = self.text_kept()?,
-                "Location" => point.point = self.location()?,
+                "Location" => {
+                    let n_unread = self.n_unread();
+                    point.point = self.location()?;
+                    self.keep_unread(point.id, n_unread)?;
+                }
                 _ => self.xml.skip()?,
             }
         }

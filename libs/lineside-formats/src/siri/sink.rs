@@ -132,7 +132,27 @@ impl Sink for XmlSink {
     }
 }
 
-/// Writes JSON as SIRI Lite has it.
+/// The names of references that are plain texts in JSON: of messages, of what answers them, and of a journey on its day.
+const PLAIN_REFS: [&str; 9] = [
+    "ProducerRef",
+    "RequestorRef",
+    "ResponderRef",
+    "RequestMessageRef",
+    "SubscriberRef",
+    "SubscriptionRef",
+    "ConsumerRef",
+    "ItemRef",
+    "ItemIdentifierRef",
+];
+/// Identifiers that are written as references are.
+const IDENTIFIERS: [&str; 1] = ["SituationNumber"];
+/// Texts of which the schema has one, so that they are no lists.
+const SINGLE_TEXTS: [&str; 2] = ["ArrivalPlatformName", "DeparturePlatformName"];
+/// A journey on its day, in which the name of the journey is a plain text.
+const FRAMED: &str = "FramedVehicleJourneyRef";
+
+/// Writes JSON as SIRI Lite has it in France (PRIM of Île-de-France Mobilités): `{"value": …}` for references, and lists of
+/// such objects for texts.
 #[derive(Debug, Default)]
 pub(super) struct JsonSink {
     pub(super) text: String,
@@ -140,6 +160,8 @@ pub(super) struct JsonSink {
     has_before: bool,
     /// Whether the next element is an item of a list, which has no key.
     in_list: bool,
+    /// Whether the open element is [`FRAMED`].
+    in_framed: bool,
 }
 
 impl JsonSink {
@@ -151,6 +173,12 @@ impl JsonSink {
             self.string(name);
             self.text.push(':');
         }
+    }
+
+    fn is_reference(&self, name: &str) -> bool {
+        let is_of_frame = self.in_framed && name == "DatedVehicleJourneyRef";
+        let is_reference = name.ends_with("Ref") && !PLAIN_REFS.contains(&name) && !is_of_frame;
+        is_reference || IDENTIFIERS.contains(&name)
     }
 
     fn string(&mut self, text: &str) {
@@ -181,11 +209,13 @@ impl Sink for JsonSink {
         self.key(name);
         self.text.push('{');
         self.has_before = false;
+        self.in_framed = name == FRAMED;
     }
 
     fn end(&mut self, _: &str) {
         self.text.push('}');
         self.has_before = true;
+        self.in_framed = false;
     }
 
     fn attribute(&mut self, name: &str, value: &str) {
@@ -194,7 +224,18 @@ impl Sink for JsonSink {
 
     fn leaf(&mut self, name: &str, text: &str, is_bare: bool) {
         self.key(name);
-        if is_bare { self.text.push_str(text) } else { self.string(text) }
+        let is_reference = !is_bare && self.is_reference(name);
+        if is_reference {
+            self.text.push_str("{\"value\":");
+        }
+        if is_bare {
+            self.text.push_str(text)
+        } else {
+            self.string(text)
+        }
+        if is_reference {
+            self.text.push('}');
+        }
     }
 
     fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str) {
@@ -211,6 +252,11 @@ impl Sink for JsonSink {
     }
 
     fn list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        if let [item] = items
+            && SINGLE_TEXTS.contains(&name)
+        {
+            return write(self, item);
+        }
         if items.is_empty() {
             return;
         }

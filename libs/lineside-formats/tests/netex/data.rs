@@ -88,8 +88,8 @@ const PROBLEMS: &[(&str, u64)] = &[
     ("journey_without_times", 7),
     ("missing_name", 17),
     ("missing_timezone", 15),
-    ("missing_url", 32),
-    ("stop_without_location", 362),
+    ("missing_url", 31),
+    ("stop_without_location", 357),
     ("unknown_transport_mode", 10),
     ("unresolved_for_timetable", 1_863),
 ];

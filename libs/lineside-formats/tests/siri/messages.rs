@@ -216,9 +216,19 @@ fn json_is_written_as_siri_lite_has_it() {
         stop_point_names: vec![text("A \"B\""), text_in("fr", "é")],
         cancellation: Some(true),
         aimed_arrival_time: Time::from_millis(1_700_000_000_000),
+        arrival_platform_names: vec![text("7")],
         ..Call::default()
     };
-    let journey = VehicleJourney { estimated_calls: vec![call], ..VehicleJourney::default() };
+    let framed = FramedVehicleJourneyRef {
+        data_frame_ref: Some("2023-11-14".into()),
+        dated_vehicle_journey_ref: Some("J:1".into()),
+    };
+    let journey = VehicleJourney {
+        framed_vehicle_journey_ref: Some(framed),
+        dated_vehicle_journey_ref: Some("J:2".into()),
+        estimated_calls: vec![call],
+        ..VehicleJourney::default()
+    };
     let frame = EstimatedJourneyVersionFrame {
         estimated_vehicle_journeys: vec![journey],
         ..EstimatedJourneyVersionFrame::default()
@@ -229,9 +239,9 @@ fn json_is_written_as_siri_lite_has_it() {
     let message = Message { version: None, payloads: vec![Payload::ServiceDelivery(delivery)] };
     let expected = r#"{"Siri":{"version":"2.0","ServiceDelivery":{"EstimatedTimetableDelivery":[{"#
         .to_owned()
-        + r#""EstimatedJourneyVersionFrame":[{"EstimatedVehicleJourney":[{"EstimatedCalls":{"EstimatedCall":[{"#
-        + r#""StopPointRef":"Q:1","Order":3,"StopPointName":[{"value":"A \"B\""},{"value":"é","lang":"fr"}],"#
-        + r#""Cancellation":true,"AimedArrivalTime":"2023-11-14T22:13:20Z"}]}}]}]}]}}}"#;
+        + r#""EstimatedJourneyVersionFrame":[{"EstimatedVehicleJourney":[{"FramedVehicleJourneyRef":{"DataFrameRef":{"value":"2023-11-14"},"DatedVehicleJourneyRef":"J:1"},"DatedVehicleJourneyRef":{"value":"J:2"},"EstimatedCalls":{"EstimatedCall":[{"#
+        + r#""StopPointRef":{"value":"Q:1"},"Order":3,"StopPointName":[{"value":"A \"B\""},{"value":"é","lang":"fr"}],"#
+        + r#""Cancellation":true,"AimedArrivalTime":"2023-11-14T22:13:20Z","ArrivalPlatformName":{"value":"7"}}]}}]}]}]}}}"#;
     assert_eq!(encode_json(&message), expected);
 }
 

@@ -22,7 +22,7 @@ use crate::{
     network::table::Tables,
     publish::feed_record,
     record::{Body, FeedRecord, Record},
-    status::FeedState,
+    status::{FeedState, FeedStatus},
 };
 
 /// Why a network begins a new life, in words.
@@ -149,15 +149,15 @@ fn kept_feed(
 ) -> (form::Feed, Option<Bytes>) {
     let snapshot = feed.and_then(|feed| feed.snapshot());
     let status = feed.map(|feed| feed.status()).unwrap_or_default();
-    let (state, reason, since) = match &slice.record.body {
-        Body::Feed(record) => (record.state, record.reason.clone(), record.since),
-        _ => (FeedState::Unknown, String::new(), UnixMillis::default()),
+    let record = match &slice.record.body {
+        Body::Feed(record) => FeedRecord::clone(record),
+        _ => FeedRecord::of(&FeedStatus::default()),
     };
     let form = form::Feed {
         id: slice.id.to_string(),
-        state: state.to_string(),
-        reason,
-        since: since.0,
+        state: record.state.to_string(),
+        reason: record.reason,
+        since: record.since.0,
         header: slice.header.as_ref().map(|header| header.encode_to_vec().into()),
         timestamp: slice.timestamp,
         message_time,
@@ -165,6 +165,7 @@ fn kept_feed(
         data_time: status.data_time.map(|at| at.0),
         entities: status.entities,
         format: status.format.map(|format| format.as_str().to_owned()),
+        state_before_pause: record.state_before_pause.map(|state| state.to_string()),
         snapshot: snapshot.as_ref().map(|snapshot| form::Snapshot {
             format: snapshot.format.as_str().to_owned(),
             content_type: snapshot.content_type.clone(),
@@ -184,7 +185,12 @@ fn slice_of(
 ) -> Result<FeedSlice, Reason> {
     let form = kept.feed;
     let state = FeedState::parse(&form.state).ok_or("a feed's state is unknown here")?;
-    let record = FeedRecord { state, reason: form.reason, since: UnixMillis(form.since) };
+    let record = FeedRecord {
+        state,
+        reason: form.reason,
+        since: UnixMillis(form.since),
+        state_before_pause: form.state_before_pause.as_deref().and_then(FeedState::parse),
+    };
     let header = form.header.map(FeedHeader::decode).transpose();
     working
         .restore(form.message_time, kept.chunks, links)

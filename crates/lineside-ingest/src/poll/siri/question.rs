@@ -27,7 +27,7 @@ pub(crate) struct Questions {
 }
 
 impl Questions {
-    pub(super) fn new(seed: u64) -> Questions {
+    pub(crate) fn new(seed: u64) -> Questions {
         let mut rng = fastrand::Rng::with_seed(seed);
         Questions { session: rng.u64(..), rng }
     }

@@ -62,9 +62,9 @@ pub(super) fn refusal_of(error: SubscribeError) -> Refusal {
 
 pub(super) fn refusal_of_name(error: ResolveError) -> Refusal {
     match error {
-        ResolveError::UnknownFeed | ResolveError::BadChannel(BadChannel::UnknownForm) => {
-            &codes::UNKNOWN_CHANNEL
-        }
+        ResolveError::UnknownFeed
+        | ResolveError::UnknownItem(_)
+        | ResolveError::BadChannel(BadChannel::UnknownForm) => &codes::UNKNOWN_CHANNEL,
         ResolveError::BadChannel(_) => &codes::BAD_REQUEST,
     }
 }

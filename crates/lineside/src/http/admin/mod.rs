@@ -14,10 +14,12 @@ mod session;
 use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use self::feeds::{BODY_BYTES_MAX, ask_now, before, edits_before};
+pub(crate) use self::feeds::{
+    BODY_BYTES_MAX, ask_now, before, edits_before, source_test_timed_out, test_source,
+};
 pub(super) use self::guard::identify_reader;
 pub(crate) use self::guard::{client, cookie, is_own_page, session_id};
-pub(crate) use self::profile::{Meant, recording};
+pub(crate) use self::profile::{Meant, recorded};
 
 use crate::app::App;
 use crate::pages;

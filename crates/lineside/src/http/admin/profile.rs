@@ -63,7 +63,7 @@ async fn record(
 }
 
 /// A recording as long and in the form that is asked for.
-pub(crate) async fn recording(app: &App, parameters: &Parameters) -> Result<Response, Refusal> {
+async fn recording(app: &App, parameters: &Parameters) -> Result<Response, Refusal> {
     let choices = Form::ALL.into_iter().map(|form| (form.name(), form));
     let form = parameters.choice("format", choices)?.unwrap_or(Form::Html);
     let recorded = recorded(app, parameters).await?;

@@ -60,6 +60,9 @@ struct DelaysItem {
     unknown: Option<usize>,
     /// Of these, the ones that only the timetable knows: no feed tells of them.
     untold: Option<usize>,
+    /// Which share of the trips with known times, and of the cancelled ones, is neither late nor cancelled, from 0 to 1; null
+    /// where too little is known.
+    on_time_share: Option<f64>,
     /// The feeds that tell of the trips.
     sources: Vec<SourceItem>,
     /// The late ones, the worst first; at most 500.
@@ -225,6 +228,7 @@ fn item(answer: &Answer) -> DelaysItem {
         early: counts.map(|counts| counts.early),
         unknown: counts.map(|counts| counts.unknown),
         untold: counts.map(|counts| counts.untold),
+        on_time_share: answer.on_time_share(),
         sources: sources.collect(),
         trips_late: trips(&answer.late),
         trips_cancelled: trips(&answer.cancelled),

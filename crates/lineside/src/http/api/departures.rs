@@ -75,6 +75,7 @@ struct DepartureShape {
         ("limit" = Option<usize>, Query, description = "At most 40")
     ),
     responses(
+        (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 200, description = "The departures, the next one first", body = List<DepartureShape>),
         (status = 404, description = "`unknown_feed`, `unknown_stop` or `other_format`", body = Problem),
         (status = 503, description = "`no_data`", body = Problem)
@@ -86,7 +87,7 @@ async fn next(
     parameters: Parameters,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let limit = parameters.number("limit", limits::DEPARTURES_MAX)?;
+    let limit = parameters.count("limit", limits::DEPARTURES_MAX)?;
     let limit = limit.unwrap_or(limits::DEPARTURES_MAX);
     let network = found::network(&app, &feed)?;
     found::dataset(&app, &feed, &network)?;

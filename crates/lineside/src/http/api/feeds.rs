@@ -46,12 +46,24 @@ pub(super) struct FeedItem {
     /// The schedule feed that it belongs to.
     #[serde(rename = "static")]
     static_feed: Option<String>,
-    /// `ok`, `late`, `stale`, `failing`, `empty` or `unknown`.
+    /// `ok`, `late`, `stale`, `expired`, `failing`, `empty`, `paused` or `unknown`.
     state: &'static str,
     /// Why, in words.
     reason: String,
-    /// Since when.
+    /// Since when. With `expired`, the end of the last service day.
     since: Option<String>,
+    /// Whether an admin has paused it: the source is not polled.
+    paused: bool,
+    /// The state before it was paused, `unknown` if it was paused before this server polled it; null unless it is paused.
+    state_before_pause: Option<&'static str>,
+    /// The first service day of a schedule, `YYYY-MM-DD`; null for other feeds.
+    service_start: Option<String>,
+    /// The last service day of a schedule, `YYYY-MM-DD`, in the agency's zone; null for other feeds.
+    service_end: Option<String>,
+    /// Days until the last service day: 0 on that day, negative once the timetable has expired.
+    service_days_left: Option<i64>,
+    /// Whether the last service day is past, also while `state` says something else, such as `failing`.
+    expired: bool,
     /// When it last gave good data or confirmed them.
     last_success: Option<String>,
     /// The time that the data give themselves.
@@ -105,7 +117,7 @@ struct FeedDetail {
 /// A poll that brought nothing.
 #[derive(Debug, Serialize, ToSchema)]
 struct LastError {
-    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `refused`, `too_large` or `convert`.
+    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `no_rows`, `refused`, `too_large` or `convert`.
     code: String,
     /// What happened, in words.
     detail: String,
@@ -167,7 +179,7 @@ struct ProblemSample {
         ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt`, `gbfs`, `netex`, `siri` or `raw`"),
         ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
         ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
-        ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `failing`, `empty` or `unknown`"),
+        ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `expired`, `failing`, `empty`, `paused` or `unknown`"),
         ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none` of both, or `unknown`: not looked at, or not to the end"),
         ("limit" = Option<usize>, Query, description = "Items per page, at most 500; 50 if not said"),
         ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
@@ -229,7 +241,7 @@ impl<'a> Filter<'a> {
     fn of(app: &App, parameters: &'a Parameters) -> Result<Self, Refusal> {
         let found = parameters.search("q")?.map(|words| {
             let hits = app.ingest().catalog_search(words);
-            hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
+            hits.hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
         });
         let formats = Format::ALL.map(|format| (format.as_str(), format));
         let states = FeedState::ALL.map(|state| (state.as_str(), state));
@@ -278,6 +290,8 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
     let status = feed.status_with_parts();
     let format = feed.format();
     let at = |time: Option<lineside_sync::UnixMillis>| time.and_then(rfc3339);
+    let (window, now) = (feed.service_window(), feed.network().now());
+    let service = window.as_ref();
     FeedItem {
         id: config.id.to_string(),
         name: config.display_name().to_owned(),
@@ -289,6 +303,12 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         state: status.state.as_str(),
         reason: status.reason.clone(),
         since: rfc3339(status.since),
+        paused: config.paused,
+        state_before_pause: status.state_before_pause.map(FeedState::as_str),
+        service_start: service.map(|it| it.start.to_string()),
+        service_end: service.map(|it| it.end.to_string()),
+        service_days_left: service.and_then(|it| it.days_left(now)),
+        expired: service.is_some_and(|it| it.ended(now).is_some()),
         last_success: at(status.last_success),
         data_time: at(status.data_time),
         next_poll: at(status.next_poll),

@@ -13,7 +13,7 @@ pub(super) struct FileItem {
     name: String,
     /// Its language, in versions that have them.
     language: Option<String>,
-    /// `ok`, `stale`, `failing` or `unknown`.
+    /// As of a feed: `ok`, `late`, `stale`, `failing`, `empty`, `paused` or `unknown`.
     state: &'static str,
     /// Why, in words.
     reason: String,

@@ -49,8 +49,8 @@ impl Page {
         most: usize,
     ) -> Result<Self, Refusal> {
         let offset = parameters.number("offset", limits::OFFSET_MAX)?.unwrap_or(0);
-        let limit = parameters.number("limit", most)?.filter(|limit| *limit > 0);
-        Ok(Self { offset, limit: limit.unwrap_or(default) })
+        let limit = parameters.count("limit", most)?.unwrap_or(default);
+        Ok(Self { offset, limit })
     }
 
     /// How many items must be found so that this page is whole and a next one is known of.
@@ -63,6 +63,27 @@ impl Page {
         let mut items = items.into_iter().skip(self.offset);
         let page: Vec<T> = items.by_ref().take(self.limit).collect();
         let next = items.next().map(|_| link.at(self.offset + self.limit));
+        List { items: page, next }
+    }
+
+    /// The same, of items that may be large: a page ends after [`limits::PAGE_ITEMS_BYTES_MAX`], and has one item at least.
+    /// `weigh` gives the bytes of an item.
+    pub(super) fn cut_to_bytes<T>(
+        self,
+        items: impl IntoIterator<Item = T>,
+        link: &Link,
+        weigh: impl Fn(&T) -> usize,
+    ) -> List<T> {
+        let mut bytes = 0;
+        let mut items = items.into_iter().skip(self.offset).take(self.limit + 1).peekable();
+        let mut page = Vec::new();
+        while let Some(item) = items.next_if(|item| {
+            bytes += weigh(item);
+            page.is_empty() || page.len() < self.limit && bytes <= limits::PAGE_ITEMS_BYTES_MAX
+        }) {
+            page.push(item);
+        }
+        let next = items.next().map(|_| link.at(self.offset + page.len()));
         List { items: page, next }
     }
 
@@ -133,6 +154,15 @@ mod tests {
         assert_eq!((last.items, last.next), (vec![3], None));
         let exact = Page { offset: 0, limit: 3 }.cut(1..=3, &link);
         assert_eq!(exact.next, None);
+        let half = limits::PAGE_ITEMS_BYTES_MAX / 2;
+        let large = |n: usize, page: Page| page.cut_to_bytes(0..5, &link, |_| n);
+        let two = large(half, Page { offset: 1, limit: 4 });
+        assert_eq!(two.items, [1, 2]);
+        assert_eq!(two.next.as_deref(), Some("http://x/list?q=a+b&offset=3"));
+        assert_eq!(large(3 * half, Page { offset: 1, limit: 4 }).items, [1]);
+        let last = large(1, Page { offset: 1, limit: 4 });
+        assert_eq!((last.items, last.next), (vec![1, 2, 3, 4], None));
+        assert_eq!(large(1, Page { offset: 1, limit: 3 }).items, [1, 2, 3]);
         let begun = Page { offset: 4, limit: 2 }.cut_begun(vec![5, 6, 7], &link);
         assert_eq!(begun.items, [5, 6]);
         assert_eq!(begun.next.as_deref(), Some("http://x/list?q=a+b&offset=6"));

@@ -73,12 +73,16 @@ struct Part<'a> {
 /// after this state.
 #[utoipa::path(
     get, path = "/api/v1/state", tag = "changes",
-    params(("channel" = String, Query, description = "A channel such as `feed/city`")),
+    params(
+        ("channel" = String, Query, description = "A channel such as `feed/city`"),
+        ("token" = Option<String>, Query, description = "Who the client is, where a token is needed; \
+            better in `Authorization: Bearer`")
+    ),
     responses(
         (status = 200, description = "The state", body = ChannelState),
         (status = 400, description = "`bad_channel`", body = Problem),
         (status = 401, description = "`not_admin`, for a channel of `ops/`", body = Problem),
-        (status = 404, description = "`unknown_feed`", body = Problem)
+        (status = 404, description = "`unknown_feed`, `unknown_stop`, `unknown_route` or `unknown_trip`", body = Problem)
     )
 )]
 async fn of_channel(
@@ -121,6 +125,9 @@ async fn state(app: &App, name: &str) -> Result<Representation, Refusal> {
             OpenError::BadChannel { name: found::shortened(name).into(), why }
         }
         ResolveError::UnknownFeed => OpenError::UnknownFeed { name: found::shortened(name).into() },
+        ResolveError::UnknownItem(code) => {
+            OpenError::UnknownItem { name: found::shortened(name).into(), code }
+        }
     };
     let channel = Channel::parse(name).map_err(|why| refused(why.into()))?;
     let source = Arc::clone(app.ingest());

@@ -78,7 +78,9 @@ impl From<HistoryError> for ApiError {
     fn from(error: HistoryError) -> Self {
         match error {
             HistoryError::Unresolved(ResolveError::BadChannel(error)) => error.into(),
-            HistoryError::Unresolved(ResolveError::UnknownFeed) => Self::not_app(),
+            HistoryError::Unresolved(ResolveError::UnknownFeed | ResolveError::UnknownItem(_)) => {
+                Self::not_app()
+            }
             HistoryError::NotKept => (&codes::NOT_AVAILABLE).into(),
             HistoryError::OtherEpoch => (&codes::UNRECOVERABLE_POSITION).into(),
             HistoryError::TooManyRooms => (&codes::TOO_MANY_REQUESTS).into(),

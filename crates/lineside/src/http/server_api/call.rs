@@ -2,12 +2,13 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use http::{HeaderMap, header};
+use http::header;
 use serde::de::DeserializeOwned;
-use subtle::ConstantTimeEq as _;
 
 use super::answer::{ApiError, Refused};
+use crate::admin::NotTaken;
 use crate::app::App;
+use crate::http::admin;
 use crate::http::errors::Refusal;
 use crate::http::limits;
 use crate::patience::within;
@@ -22,9 +23,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Call<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
-        if !is_known(request.headers(), app) {
-            return Err(Refusal::NoKey.into());
-        }
+        check_key(&request, app)?;
         let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
         let Some(Ok(body)) = body else {
             return Err(ApiError::bad_request("the body is too large or did not come").into());
@@ -36,11 +35,17 @@ impl<T: DeserializeOwned> FromRequest<App> for Call<T> {
     }
 }
 
-/// In a time that tells nothing of how much of the key was right.
-fn is_known(headers: &HeaderMap, app: &App) -> bool {
-    let Some(key) = &app.config().api.key else { return false };
+/// Checks the key that a call shows.
+fn check_key(request: &Request, app: &App) -> Result<(), Refusal> {
+    let headers = request.headers();
     let shown = headers.get(API_KEY).map(http::HeaderValue::as_bytes);
     let shown =
         shown.or_else(|| headers.get(header::AUTHORIZATION)?.as_bytes().strip_prefix(b"apikey "));
-    shown.is_some_and(|shown| key.reveal().as_bytes().ct_eq(shown).into())
+    let config = app.config();
+    let (Some(key), Some(shown)) = (&config.api.key, shown) else { return Err(Refusal::NoKey) };
+    let client = admin::client(app, headers, request.extensions());
+    app.admin().check_api_key(shown, key, client).map_err(|why| match why {
+        NotTaken::Wrong => Refusal::NoKey,
+        NotTaken::TooOften(wait) => Refusal::TooManyAttempts(wait),
+    })
 }

@@ -10,6 +10,7 @@ mod disconnect;
 mod history;
 mod presence;
 mod publish;
+mod unknown;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -23,5 +24,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(presence::routes())
         .merge(history::routes())
         .merge(disconnect::routes())
+        .route("/api/{method}", axum::routing::post(unknown::method))
         .layer(axum::extract::DefaultBodyLimit::max(super::limits::CALL_BYTES_MAX))
 }

@@ -1,13 +1,18 @@
 //! Answers: a question and the networks become one message.
 
+use std::sync::Arc;
+
 use lineside_formats::siri::{
     DeliveryHead, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, LinesDelivery, Message,
-    Payload, ServiceDelivery, SituationExchangeDelivery, StopMonitoringDelivery,
-    StopPointsDelivery, VehicleMonitoringDelivery,
+    Payload, Seconds, ServiceDelivery, SituationExchangeDelivery, StopMonitoringDelivery,
+    StopPointsDelivery, Time, VehicleMonitoringDelivery,
 };
 use lineside_hub::Epoch;
+use lineside_ingest::Record;
+use lineside_ingest::limits::BOARD_TICK;
 use lineside_ingest::siri::{
-    Before, Elements, Service, Visits, lines, select, select_after, stop_points, stop_visits,
+    Before, Elements, Selection, Service, VEHICLE_VALID_FOR, Visits, lines, select, select_after,
+    stop_points, stop_visits,
 };
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::Xxh3;
@@ -16,16 +21,19 @@ use super::asked::{Asked, Subject};
 use super::fault::Fault;
 use super::scene::Scene;
 use crate::http::limits::{
-    SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX, SIRI_VISITS_MAX,
+    SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX, SIRI_VISITS_MAX, SIRI_WHOLE_MAX,
 };
 
 /// The version of SIRI that answers are of.
-const VERSION: &str = "2.0";
+const VERSION: &str = "2.1";
 /// What answers call the one who makes them.
 pub(super) const PRODUCER: &str = env!("CARGO_PKG_NAME");
 
 /// What one who asks again knows: of each network the number of the last record that it was told, and how far ahead.
 pub(super) type Known = Vec<(Epoch, Before)>;
+
+/// How often there may be something new.
+const CYCLE: Seconds = Seconds(BOARD_TICK.as_secs() as i32);
 
 /// Journeys, vehicles or situations, and what those know who have read them.
 #[derive(Debug)]
@@ -34,12 +42,13 @@ pub(super) struct Told {
     pub(super) known: Known,
 }
 
-/// How much of what is asked about one answer may hold.
+/// How much one answer may hold. The whole answer to a client that does not say its name, and cannot come back for the rest,
+/// may hold more than a part.
 pub(super) fn room(subject: Subject) -> usize {
     match subject {
         Subject::Records(Service::VehicleMonitoring) => SIRI_VEHICLES_MAX,
         Subject::Records(Service::EstimatedTimetable | Service::SituationExchange) => {
-            SIRI_ELEMENTS_MAX
+            SIRI_WHOLE_MAX
         }
         Subject::Visits => SIRI_VISITS_MAX,
         Subject::Lines | Subject::StopPoints => SIRI_DISCOVERED_MAX,
@@ -81,7 +90,18 @@ pub(super) fn refusal(scene: &Scene, subject: Subject, asked: &Asked, fault: &Fa
     }
 }
 
-/// The delivery of one service that holds the answer, with nothing around it. `room` says how much it may hold.
+/// How many records a part of an answer may hold; the client asks again for the next part.
+pub(super) fn part_max(service: Service) -> usize {
+    match service {
+        Service::VehicleMonitoring => SIRI_VEHICLES_MAX,
+        Service::EstimatedTimetable | Service::SituationExchange => SIRI_ELEMENTS_MAX,
+    }
+}
+
+/// The delivery of one service that holds the whole answer, with nothing around it. `room` says how much it may hold.
+///
+/// # Errors
+/// A fault where there is more than that: to ask again would give the same once more.
 pub(super) fn delivery(
     scene: &Scene,
     subject: Subject,
@@ -89,10 +109,7 @@ pub(super) fn delivery(
     room: usize,
 ) -> Result<ServiceDelivery, Fault> {
     match subject {
-        Subject::Records(service) => {
-            let all = asked.clone().at_most(room);
-            Ok(records(scene, service, &all, &Known::new())?.delivery)
-        }
+        Subject::Records(service) => find_all_records(scene, service, asked, room),
         Subject::Visits => visits(scene, asked, room),
         Subject::Lines | Subject::StopPoints => {
             Err(Fault::not_offered("lines and stops are asked for by themselves"))
@@ -100,36 +117,85 @@ pub(super) fn delivery(
     }
 }
 
-/// The wanted records that are newer than what is known, as many as are asked for and an answer may hold.
+/// All wanted records, or as many as the client asks for. It cannot ask for the rest, so `MoreData` is never said.
+fn find_all_records(
+    scene: &Scene,
+    service: Service,
+    asked: &Asked,
+    room: usize,
+) -> Result<ServiceDelivery, Fault> {
+    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).filter(|most| *most <= room);
+    let selected = select_records(scene, service, asked, &Known::new(), wished.unwrap_or(room))?;
+    if selected.has_more && wished.is_none() {
+        return Err(Fault::too_much(format!(
+            "there is more than the {room} records that are left in this answer: send a RequestorRef (requestorId) \
+             to get all in parts, or ask by DatasetId or LineRef"
+        )));
+    }
+    Ok(build_told(scene, service, asked, selected).delivery)
+}
+
+/// The wanted records that are newer than what is known, at most `most` of them and as many as are asked for.
 pub(super) fn records(
     scene: &Scene,
     service: Service,
     asked: &Asked,
     known: &Known,
+    most: usize,
 ) -> Result<Told, Fault> {
-    let most = room(Subject::Records(service));
-    let most = asked.most.and_then(|it| usize::try_from(it).ok()).map_or(most, |it| it.min(most));
+    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).unwrap_or(most);
+    let selected = select_records(scene, service, asked, known, wished.min(most))?;
+    let has_more = selected.has_more;
+    let mut told = build_told(scene, service, asked, selected);
+    told.delivery.more_data = has_more.then_some(true);
+    Ok(told)
+}
+
+/// Records of each network of a scene, in its order.
+struct SelectedRecords<'a> {
+    records: Vec<Vec<&'a Arc<Record>>>,
+    known: Known,
+    has_more: bool,
+}
+
+fn select_records<'a>(
+    scene: &'a Scene,
+    service: Service,
+    asked: &Asked,
+    known: &Known,
+    most: usize,
+) -> Result<SelectedRecords<'a>, Fault> {
     let wanted = asked.wanted(scene)?;
-    let mut elements = Elements::default();
-    let mut told = Known::new();
-    let mut has_more = false;
+    let mut all = SelectedRecords { records: Vec::new(), known: Known::new(), has_more: false };
+    let mut room = most;
     for seen in &scene.networks {
         let before = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
         let before = before.map_or(Before::default(), |(_, before)| *before);
-        let room = most.saturating_sub(elements.len());
         let now = seen.now.seconds();
         let selection = select_after(&seen.state, service, &wanted, now, before, room);
-        has_more |= selection.has_more;
-        let horizon = selection.horizon;
-        told.push((seen.epoch, Before { number: selection.up_to, horizon }));
-        for record in selection.records {
+        room = room.saturating_sub(selection.records.len());
+        all.has_more |= selection.has_more;
+        let Selection { up_to: number, horizon, .. } = selection;
+        all.known.push((seen.epoch, Before { number, horizon }));
+        all.records.push(selection.records);
+    }
+    Ok(all)
+}
+
+fn build_told(
+    scene: &Scene,
+    service: Service,
+    asked: &Asked,
+    selected: SelectedRecords<'_>,
+) -> Told {
+    let mut elements = Elements::default();
+    for (seen, records) in scene.networks.iter().zip(selected.records) {
+        for record in records {
             elements.push(&seen.state, record);
         }
     }
     let head = head(scene, asked.message_ref.as_deref());
-    let mut delivery = of_elements(scene, service, elements, head);
-    delivery.more_data = has_more.then_some(true);
-    Ok(Told { delivery, known: told })
+    Told { delivery: of_elements(scene, service, elements, head), known: selected.known }
 }
 
 /// A hash of which wanted records there are, whatever they say.
@@ -175,6 +241,12 @@ fn of_elements(
         }
         Service::VehicleMonitoring => {
             let vehicle_activities = elements.activities;
+            let until = scene.at + VEHICLE_VALID_FOR;
+            let head = DeliveryHead {
+                valid_until: Time::from_millis(until.0),
+                shortest_possible_cycle: Some(CYCLE),
+                ..head
+            };
             let vehicles =
                 VehicleMonitoringDelivery { head, vehicle_activities, ..Default::default() };
             delivery.vehicle_monitorings.push(vehicles);
@@ -187,7 +259,24 @@ fn of_elements(
     delivery
 }
 
+/// All wanted visits. To ask again would give the same once more, so `MoreData` is never said.
 fn visits(scene: &Scene, asked: &Asked, room: usize) -> Result<ServiceDelivery, Fault> {
+    let delivery = find_first_visits(scene, asked, room.saturating_add(1))?;
+    if n_elements(&delivery) > room {
+        return Err(Fault::too_much(format!(
+            "there are more than the {room} visits that are left in this answer: ask for fewer by \
+             PreviewInterval, LineRef or MinimumStopVisitsPerLine"
+        )));
+    }
+    Ok(delivery)
+}
+
+/// The wanted visits, the soonest first, at most `most` of them.
+pub(super) fn find_first_visits(
+    scene: &Scene,
+    asked: &Asked,
+    most: usize,
+) -> Result<ServiceDelivery, Fault> {
     let stop = asked.stop(scene)?;
     let wanted = asked.wanted(scene)?;
     let unknown = || Fault::reference(format!("there is no stop {:?}", stop.id));
@@ -203,23 +292,17 @@ fn visits(scene: &Scene, asked: &Asked, room: usize) -> Result<ServiceDelivery, 
         destination: asked.destination.as_deref(),
         most: asked.visits_max(),
         least_per_line: usize::try_from(asked.least_per_line.unwrap_or(0)).unwrap_or(0),
-        limit: room.saturating_add(1),
+        limit: most,
     };
     let found = stop_visits(&seen.state, &visits, seen.now);
-    let mut monitored_stop_visits = found.ok_or_else(unknown)?;
-    let has_more = monitored_stop_visits.len() > room;
-    monitored_stop_visits.truncate(room);
+    let monitored_stop_visits = found.ok_or_else(unknown)?;
     let stop_monitoring = StopMonitoringDelivery {
         head: head(scene, asked.message_ref.as_deref()),
         monitoring_refs: vec![monitoring_ref.into()],
         monitored_stop_visits,
         ..StopMonitoringDelivery::default()
     };
-    Ok(ServiceDelivery {
-        stop_monitorings: vec![stop_monitoring],
-        more_data: has_more.then_some(true),
-        ..ServiceDelivery::default()
-    })
+    Ok(ServiceDelivery { stop_monitorings: vec![stop_monitoring], ..ServiceDelivery::default() })
 }
 
 /// How many journeys, vehicles, situations and visits a delivery holds.

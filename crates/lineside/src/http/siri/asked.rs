@@ -101,10 +101,18 @@ impl Asked {
         })
     }
 
-    /// The same with so many records at most.
-    pub(super) fn at_most(self, room: usize) -> Self {
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        Self { most: Some(self.most.map_or(room, |most| most.min(room))), ..self }
+    /// Reads what the address of a posted request narrows it to.
+    pub(super) fn from_address(parameters: &Parameters) -> Result<Self, Fault> {
+        let Self { datasets, excluded, .. } = Self::of_parameters(parameters)?;
+        Ok(Self { datasets, excluded, ..Self::default() })
+    }
+
+    /// Names a request for vehicles that has no name by its moment: readers of the British profile need
+    /// `RequestMessageRef`.
+    pub(super) fn name_vehicle_request(&mut self, scene: &Scene, subject: Subject) {
+        if subject == Subject::Records(Service::VehicleMonitoring) && self.message_ref.is_none() {
+            self.message_ref = Some(scene.at.0.to_string());
+        }
     }
 
     /// Bytes that it takes in memory.

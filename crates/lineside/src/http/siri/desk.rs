@@ -1,5 +1,6 @@
 //! What is remembered between questions: answers that were given at this state, and what those know who ask again.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,10 +38,37 @@ struct AnswerKey {
 /// Who asks what.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Requestor {
-    pub(super) id: String,
+    pub(super) id: RequestorId,
     pub(super) service: Service,
     /// Another question is another requestor's: what was passed over for the one may be wanted for the other.
     pub(super) asked: Asked,
+}
+
+/// What a client calls itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum RequestorId {
+    /// `requestorId` of an address: a name that nobody else uses.
+    Name(String),
+    /// `RequestorRef` of a posted request. Programs have the same one wherever they run, so the client's address is part
+    /// of it.
+    Posted { name: String, client: IpAddr, form: Form },
+}
+
+impl RequestorId {
+    fn len(&self) -> usize {
+        match self {
+            Self::Name(name) | Self::Posted { name, .. } => name.len(),
+        }
+    }
+}
+
+impl Requestor {
+    /// The requestor of a question. How many records are wanted at once and what the request is called may differ from
+    /// request to request.
+    pub(super) fn new(id: RequestorId, service: Service, asked: &Asked) -> Self {
+        let asked = Asked { most: None, message_ref: None, ..asked.clone() };
+        Self { id, service, asked }
+    }
 }
 
 /// An answer, ready to be sent.
@@ -139,7 +167,7 @@ mod tests {
         for n in 0..1_000 {
             let asked = Asked { excluded: names(n), ..Asked::default() };
             let service = Service::VehicleMonitoring;
-            let requestor = Requestor { id: "me".to_owned(), service, asked };
+            let requestor = Requestor::new(RequestorId::Name("me".to_owned()), service, &asked);
             desk.remember(Arc::new(requestor), Known::new());
         }
         // A thousand questions of 30 KB and more.

@@ -5,6 +5,9 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use lineside_formats::siri::{Exchange, Message, encode_json, encode_soap, encode_xml};
 
+use crate::http::encoding;
+use crate::http::reply::Wants;
+
 /// XML by itself, in an envelope, or JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
@@ -40,6 +43,28 @@ impl Form {
             Self::Soap => "text/xml; charset=utf-8",
             Self::Json => "application/json",
         })
+    }
+
+    /// The same in the coding that the client likes best.
+    pub(super) async fn reply_coded(
+        self,
+        status: StatusCode,
+        body: Bytes,
+        wants: &Wants,
+    ) -> Response {
+        let kind = self.content_type();
+        let coding = wants.coding();
+        let name = coding.name().filter(|_| encoding::is_worth_compressing(&kind, &body));
+        let mut response = match name {
+            Some(_) => self.reply(status, encoding::encode(&body, coding).await),
+            None => self.reply(status, body),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        if let Some(name) = name {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+        }
+        response
     }
 
     /// A message for one client and one moment.

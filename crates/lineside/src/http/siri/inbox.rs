@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use jiff::tz::TimeZone;
@@ -12,7 +12,6 @@ use lineside_formats::siri::{
     DataReadyAcknowledgement, Limits, Payload, Time, decode_xml, is_enveloped,
 };
 use lineside_ingest::NotTaken;
-use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -21,6 +20,7 @@ use super::form::Form;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
+use crate::http::parameters::Parameters;
 use crate::patience::within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -84,12 +84,6 @@ async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes
     within(longest, all).await.ok_or_else(too_long)?
 }
 
-#[derive(Debug, Deserialize)]
-struct Shown {
-    #[serde(default)]
-    key: String,
-}
-
 /// What a producer of SIRI brings by itself
 ///
 /// The address, with its key, is what a producer is told when a feed subscribes to it. Deliveries, heartbeats, the end
@@ -112,12 +106,14 @@ struct Shown {
 async fn inbox(
     State(app): State<App>,
     Path(feed): Path<String>,
-    Query(shown): Query<Shown>,
+    parameters: Parameters,
     request: Request,
 ) -> Result<Response, Refusal> {
     // Who has no key learns nothing, not even which feeds there are, and nothing of what it sends is read.
+    let mut keys = parameters.all("key");
+    let (Some(key), None) = (keys.next(), keys.next()) else { return Err(Refusal::UnknownPath) };
     let inbox = app.ingest().feed(&feed).and_then(|feed| feed.inbox());
-    let inbox = inbox.filter(|inbox| inbox.opens_with(&shown.key)).ok_or(Refusal::UnknownPath)?;
+    let inbox = inbox.filter(|inbox| inbox.opens_with(key)).ok_or(Refusal::UnknownPath)?;
     let is_encoded =
         |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
     if request.headers().get(header::CONTENT_ENCODING).is_some_and(is_encoded) {

@@ -66,11 +66,15 @@ async fn file(
         ("PreviewInterval" = Option<String>, Query, description = "How far ahead, as `PT30M`"),
         ("StartTime" = Option<String>, Query, description = "From when on"),
         ("MaximumStopVisits" = Option<u32>, Query, description = "At most how many visits"),
-        ("MinimumStopVisitsPerLine" = Option<u32>, Query, description = "At least how many visits of each line")
+        ("MinimumStopVisitsPerLine" = Option<u32>, Query, description = "At least how many visits of each line"),
+        ("MaximumVehicles" = Option<u32>, Query, description = "At most how many vehicles"),
+        ("MaxSize" = Option<u32>, Query, description = "At most how many records"),
+        ("ExcludedDatasetIds" = Option<String>, Query, description = "Not of these feeds or networks, separated by commas"),
+        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the answer")
     ),
     responses(
-        (status = 200, description = "The message; `MoreData` where it does not hold all", content_type = "application/json"),
-        (status = 400, description = "The same with an `ErrorCondition`", content_type = "application/json"),
+        (status = 200, description = "The message; it holds all, or as much as is asked for", content_type = "application/json"),
+        (status = 400, description = "The same with an `ErrorCondition`, also where the answer would be too large", content_type = "application/json"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
     )
@@ -87,10 +91,28 @@ async fn json(
 /// SIRI Lite, as XML
 #[utoipa::path(
     get, path = "/siri/2.0/{service}.xml", tag = "formats",
-    params(("service" = String, Path, description = "As with JSON, and with the same parameters")),
+    params(
+        ("service" = String, Path, description = "As with JSON"),
+        ("MonitoringRef" = Option<String>, Query, description = "The stop; `stop-monitoring` needs it"),
+        ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
+        ("DirectionRef" = Option<String>, Query, description = "In this direction"),
+        ("DestinationRef" = Option<String>, Query, description = "To this last stop"),
+        ("OperatorRef" = Option<Vec<String>>, Query, description = "Of these operators"),
+        ("VehicleRef" = Option<Vec<String>>, Query, description = "These vehicles"),
+        ("StopPointRef" = Option<Vec<String>>, Query, description = "Situations that concern these stops"),
+        ("DatasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
+        ("PreviewInterval" = Option<String>, Query, description = "How far ahead, as `PT30M`"),
+        ("StartTime" = Option<String>, Query, description = "From when on"),
+        ("MaximumStopVisits" = Option<u32>, Query, description = "At most how many visits"),
+        ("MinimumStopVisitsPerLine" = Option<u32>, Query, description = "At least how many visits of each line"),
+        ("MaximumVehicles" = Option<u32>, Query, description = "At most how many vehicles"),
+        ("MaxSize" = Option<u32>, Query, description = "At most how many records"),
+        ("ExcludedDatasetIds" = Option<String>, Query, description = "Not of these feeds or networks, separated by commas"),
+        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the answer")
+    ),
     responses(
-        (status = 200, description = "The message; `MoreData` where it does not hold all", content_type = "application/xml"),
-        (status = 400, description = "The same with an `ErrorCondition`", content_type = "application/xml"),
+        (status = 200, description = "The message; it holds all, or as much as is asked for", content_type = "application/xml"),
+        (status = 400, description = "The same with an `ErrorCondition`, also where the answer would be too large", content_type = "application/xml"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
     )
@@ -114,10 +136,11 @@ async fn answered(
     let found = SERVICES.iter().find(|(name, _)| *name == service);
     let subject = found.map(|(_, subject)| *subject).ok_or(Refusal::UnknownPath)?;
     let scene = Scene::of(app);
-    let asked = match Asked::of_parameters(parameters) {
+    let mut asked = match Asked::of_parameters(parameters) {
         Ok(asked) => asked,
         Err(fault) => return Ok(refused(&scene, subject, &fault, form)),
     };
+    asked.name_vehicle_request(&scene, subject);
     let answer = app.siri().answer(app, &scene, subject, asked, form).await?;
     Ok(reply(app, &scene, answer, wants, form).await)
 }

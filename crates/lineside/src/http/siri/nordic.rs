@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::answer;
 use super::asked::{Asked, Subject};
-use super::desk::Requestor;
+use super::desk::{Requestor, RequestorId};
 use super::fault::Fault;
 use super::form::Form;
 use super::lite::{refused, reply};
@@ -37,7 +37,8 @@ const SERVICES: [(&str, Service); 3] = [
 /// SIRI in the Nordic form: everything, then changes
 ///
 /// XML, or JSON by `Accept`. The first answer to a `requestorId` is everything, later ones hold only what changed since
-/// the one before; who does not ask for ten minutes is forgotten. `MoreData` asks to ask again at once.
+/// the one before; a client that does not ask for ten minutes is forgotten. `MoreData` is true while there is more: ask
+/// again at once. Without a `requestorId` an answer is whole, or refused where it would be too large.
 #[utoipa::path(
     get, path = "/siri/rest/{service}", tag = "formats",
     params(
@@ -45,8 +46,14 @@ const SERVICES: [(&str, Service); 3] = [
         ("requestorId" = Option<String>, Query, description = "Any name that nobody else has"),
         ("datasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
         ("excludedDatasetIds" = Option<String>, Query, description = "Not of these, separated by commas"),
-        ("maxSize" = Option<u32>, Query, description = "At most so many records, 1,500 if it is not said"),
+        ("maxSize" = Option<u32>, Query, description = "At most so many records; with a `requestorId` 1,500 by default"),
         ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
+        ("DirectionRef" = Option<String>, Query, description = "In this direction"),
+        ("OperatorRef" = Option<Vec<String>>, Query, description = "Of these operators"),
+        ("VehicleRef" = Option<Vec<String>>, Query, description = "These vehicles"),
+        ("StopPointRef" = Option<Vec<String>>, Query, description = "Situations that concern these stops"),
+        ("MaximumVehicles" = Option<u32>, Query, description = "The same as `maxSize`, of vehicles"),
+        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the answer"),
         ("PreviewInterval" = Option<String>, Query, description = "Journeys that begin within this time, as `PT30M`")
     ),
     responses(
@@ -92,13 +99,13 @@ async fn answered(
         Ok(asked) => asked,
         Err(fault) => return Ok(refused(&scene, subject, &fault, form)),
     };
-    asked.most = asked.most.or(Some(SIRI_NORDIC_USUAL));
     if asked.most == Some(0) {
         let fault = Fault::bad("maxSize: expected at least 1");
         return Ok(refused(&scene, subject, &fault, form));
     }
     match parameters.one_of_any_case("requestorId") {
         None => {
+            asked.name_vehicle_request(&scene, subject);
             let answer = app.siri().answer(app, &scene, subject, asked, form).await?;
             Ok(reply(app, &scene, answer, wants, form).await)
         }
@@ -107,10 +114,8 @@ async fn answered(
             Ok(refused(&scene, subject, &Fault::bad(fault), form))
         }
         Some(id) => {
-            let id = id.to_owned();
-            // What the one who asks calls a question differs from question to question.
-            let lasting = Asked { most: None, message_ref: None, ..asked.clone() };
-            let requestor = Requestor { id, service, asked: lasting };
+            asked.most = asked.most.or(Some(SIRI_NORDIC_USUAL));
+            let requestor = Requestor::new(RequestorId::Name(id.to_owned()), service, &asked);
             changes(app, scene, requestor, asked, form, wants).await
         }
     }
@@ -130,7 +135,7 @@ async fn changes(
     let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
     let made = aside(move || {
         let _place = place;
-        let told = answer::records(&scene, service, &asked, &known)
+        let told = answer::records(&scene, service, &asked, &known, answer::part_max(service))
             .map_err(|fault| answer::refusal(&scene, Subject::Records(service), &asked, &fault))?;
         let message = answer::whole(&scene, asked.message_ref.as_deref(), told.delivery);
         Ok((form.encode(&message), told.known))

@@ -2,11 +2,13 @@
 //! answer comes as the question did.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
     self, CheckStatusRequest, CheckStatusResponse, Exchange, Fault as SoapFault, Limits, Message,
@@ -16,15 +18,20 @@ use lineside_ingest::siri::Service;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{self, delivery, faulty, whole, wrap};
+use super::answer::{self, Known, delivery, faulty, whole, wrap};
 use super::asked::{Asked, Question, Subject};
+use super::desk::{Desk, Requestor, RequestorId};
 use super::fault::Fault;
 use super::form::Form;
 use super::scene::Scene;
+use crate::address::client_network;
 use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::limits::{self, SIRI_QUESTIONS_MAX, SIRI_REQUEST_BYTES_MAX};
+use crate::http::limits::{self, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX, SIRI_REQUEST_BYTES_MAX};
+use crate::http::parameters::Parameters;
+use crate::http::proxies::Peer;
+use crate::http::reply::Wants;
 use crate::patience::within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -36,9 +43,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// SIRI requests, plain or in an envelope of SOAP
 ///
 /// `ServiceRequest` for estimated timetables, vehicle monitoring, situation exchange and stop monitoring, `CheckStatus`,
-/// and the discovery of lines and stops. The answer comes in the same envelope.
+/// and the discovery of lines and stops. The answer comes in the same envelope. In plain XML a `RequestorRef` works as the
+/// `requestorId` of the Nordic form: the first answer is everything, later ones hold what changed since.
 #[utoipa::path(
     post, path = "/siri/services", tag = "formats",
+    params(
+        ("DatasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
+        ("ExcludedDatasetIds" = Option<String>, Query, description = "Not of these, separated by commas")
+    ),
     request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
     responses(
         (status = 200, description = "The answer", content_type = "application/xml"),
@@ -47,18 +59,38 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
-async fn services(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+async fn services(
+    State(app): State<App>,
+    peer: Peer,
+    parameters: Parameters,
+    headers: HeaderMap,
+    wants: Wants,
+    request: Request,
+) -> Result<Response, Refusal> {
     let scene = Scene::of(&app);
     let posted = match Posted::take(&app, &scene, request).await? {
         Ok(posted) => posted,
         Err(response) => return Ok(response),
     };
-    let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
-    let reply = aside(move || {
-        let _place = place;
-        posted.reply(&scene, answered(&scene, &posted.payload))
+    let form = posted.form;
+    let client = client_network(app.proxies().client_of(peer, &headers));
+    let read = Asked::from_address(&parameters).and_then(|narrowed| {
+        let requestor = posted.requestor(client)?;
+        Ok((narrowed, requestor))
     });
-    reply.await
+    let (narrowed, requestor) = match read {
+        Ok(read) => read,
+        Err(fault) => return Ok(refused(&scene, form, &fault)),
+    };
+    let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
+    let (status, body) = aside(move || {
+        let _place = place;
+        let scene = &scene;
+        let request = PostedRequest { desk: app.siri(), scene, form, narrowed, requestor };
+        posted.encode_answer(scene, request.make_answer(&posted.payload))
+    })
+    .await?;
+    Ok(form.reply_coded(status, body, &wants).await)
 }
 
 /// What the envelope calls a request for any services, whose answer is called by it too.
@@ -95,12 +127,31 @@ impl Posted {
         Ok(posted.map_err(|fault| refused(scene, form, &fault)))
     }
 
-    /// The answer that was made, or why none is. An envelope has no answer to what it does not know, but faults; plain XML
-    /// has a delivery of no service.
+    /// What the client of a request for data calls itself, where it does.
+    fn requestor(&self, client: IpAddr) -> Result<Option<RequestorId>, Fault> {
+        let Payload::ServiceRequest(request) = &self.payload else { return Ok(None) };
+        let name = request.requestor_ref.as_deref().map(str::trim).filter(|it| !it.is_empty());
+        let Some(name) = name else { return Ok(None) };
+        if name.len() > SIRI_REF_BYTES_MAX {
+            let fault = format!("RequestorRef: is longer than {SIRI_REF_BYTES_MAX} bytes");
+            return Err(Fault::bad(fault));
+        }
+        let (name, form) = (name.to_owned(), self.form);
+        Ok(Some(RequestorId::Posted { name, client, form }))
+    }
+
+    /// The answer that was made, or why none is, as a reply.
     pub(super) fn reply(&self, scene: &Scene, made: Result<Message, Fault>) -> Response {
+        let (status, body) = self.encode_answer(scene, made);
+        self.form.reply(status, body)
+    }
+
+    /// The same as status and body. An envelope has no answer to what it does not know, but faults; plain XML has a
+    /// delivery of no service.
+    fn encode_answer(&self, scene: &Scene, made: Result<Message, Fault>) -> (StatusCode, Bytes) {
         let message = match (made, self.form) {
             (Ok(message), _) => message,
-            (Err(fault), Form::Soap) => return refused(scene, Form::Soap, &fault),
+            (Err(fault), Form::Soap) => return encode_refusal(scene, Form::Soap, &fault),
             (Err(fault), Form::Xml | Form::Json) => {
                 let message_ref = match &self.payload {
                     Payload::ServiceRequest(request) => request.message_identifier.as_deref(),
@@ -109,7 +160,7 @@ impl Posted {
                 refusal(scene, message_ref, &fault)
             }
         };
-        self.form.reply(StatusCode::OK, self.form.encode_for(&message, self.exchange))
+        (StatusCode::OK, self.form.encode_for(&message, self.exchange))
     }
 }
 
@@ -135,26 +186,108 @@ fn read(body: &[u8]) -> Result<Payload, Fault> {
     payload.ok_or_else(|| Fault::bad("the request asks nothing"))
 }
 
-/// The answer to a request that can be read.
-///
-/// # Errors
-/// Why nothing of what it asks for is answered here.
-fn answered(scene: &Scene, payload: &Payload) -> Result<Message, Fault> {
-    let single = |subject, asked: Result<Asked, Fault>| {
-        let (Ok(message) | Err(message)) = asked
-            .map_err(|fault| answer::refusal(scene, subject, &Asked::default(), &fault))
-            .and_then(|asked| answer::message(scene, subject, &asked));
-        message
-    };
-    Ok(match payload {
-        Payload::ServiceRequest(request) => return services_of(scene, request),
-        Payload::CheckStatusRequest(request) => check_status(scene, request),
-        Payload::LinesRequest(request) => single(Subject::Lines, request.asked()),
-        Payload::StopPointsRequest(request) => single(Subject::StopPoints, request.asked()),
-        _ => {
-            return Err(Fault::not_offered("only requests for data are answered at this address"));
+/// A request that can be read, and from whom it is.
+struct PostedRequest<'a> {
+    desk: &'a Desk,
+    scene: &'a Scene,
+    form: Form,
+    /// What the address narrows it to.
+    narrowed: Asked,
+    /// The client, where it says its name: it can come back for the rest of an answer.
+    requestor: Option<RequestorId>,
+}
+
+impl PostedRequest<'_> {
+    /// The answer.
+    ///
+    /// # Errors
+    /// Why nothing of what it asks for is answered here.
+    fn make_answer(&self, payload: &Payload) -> Result<Message, Fault> {
+        let scene = self.scene;
+        let single = |subject, asked: Result<Asked, Fault>| {
+            let (Ok(message) | Err(message)) = asked
+                .map_err(|fault| answer::refusal(scene, subject, &Asked::default(), &fault))
+                .and_then(|asked| answer::message(scene, subject, &self.narrow(asked)));
+            message
+        };
+        Ok(match payload {
+            Payload::ServiceRequest(request) => return self.make_deliveries(request),
+            Payload::CheckStatusRequest(request) => check_status(scene, request),
+            Payload::LinesRequest(request) => single(Subject::Lines, request.asked()),
+            Payload::StopPointsRequest(request) => single(Subject::StopPoints, request.asked()),
+            _ => {
+                let fault = "only requests for data are answered at this address";
+                return Err(Fault::not_offered(fault));
+            }
+        })
+    }
+
+    fn narrow(&self, asked: Asked) -> Asked {
+        let Asked { datasets, excluded, .. } = self.narrowed.clone();
+        Asked { datasets, excluded, ..asked }
+    }
+
+    /// How many elements of a service one answer may hold.
+    fn room(&self, subject: Subject) -> usize {
+        match (subject, &self.requestor) {
+            (Subject::Records(service), Some(_)) => answer::part_max(service),
+            _ => answer::room(subject),
         }
-    })
+    }
+
+    /// A delivery for each service that is asked for.
+    fn make_deliveries(&self, request: &ServiceRequest) -> Result<Message, Fault> {
+        let message_ref = request.message_identifier.as_deref();
+        let mut all = ServiceDelivery::default();
+        // However many deliveries are asked for, together they hold no more than one answer may.
+        let mut left: HashMap<Subject, usize> = HashMap::new();
+        let mut learned = Vec::new();
+        for (subject, question) in list_questions(request)? {
+            let room = left.entry(subject).or_insert_with(|| self.room(subject));
+            let made = question.asked().and_then(|mut asked| {
+                asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
+                let asked = self.narrow(asked);
+                match (subject, &self.requestor) {
+                    (Subject::Records(service), Some(id)) => {
+                        let requestor = Requestor::new(id.clone(), service, &asked);
+                        self.find_next_part(requestor, &asked, *room, &mut learned)
+                    }
+                    _ => delivery(self.scene, subject, &asked, *room),
+                }
+            });
+            let made =
+                made.unwrap_or_else(|fault| faulty(self.scene, subject, &Asked::default(), &fault));
+            *room = room.saturating_sub(answer::n_elements(&made));
+            all.more_data = all.more_data.or(made.more_data);
+            all.status = all.status.or(made.status);
+            all.estimated_timetables.extend(made.estimated_timetables);
+            all.vehicle_monitorings.extend(made.vehicle_monitorings);
+            all.stop_monitorings.extend(made.stop_monitorings);
+            all.situation_exchanges.extend(made.situation_exchanges);
+        }
+        // The same question twice in one request has the same answer twice.
+        for (requestor, known) in learned {
+            self.desk.remember(requestor, known);
+        }
+        Ok(whole(self.scene, message_ref, all))
+    }
+
+    /// What the client was not told so far.
+    fn find_next_part(
+        &self,
+        requestor: Requestor,
+        asked: &Asked,
+        room: usize,
+        learned: &mut Vec<(Arc<Requestor>, Known)>,
+    ) -> Result<ServiceDelivery, Fault> {
+        let requestor = Arc::new(requestor);
+        let known = self.desk.known(&requestor);
+        let told = answer::records(self.scene, requestor.service, asked, &known, room)?;
+        // In the French profile each request is answered whole; only the parts of one answer follow each other.
+        let is_over = self.form == Form::Soap && told.delivery.more_data.is_none();
+        learned.push((requestor, if is_over { Known::new() } else { told.known }));
+        Ok(told.delivery)
+    }
 }
 
 /// A delivery of no service that says why.
@@ -167,8 +300,8 @@ fn refusal(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -> Message {
     whole(scene, message_ref, delivery)
 }
 
-/// A delivery for each service that is asked for.
-fn services_of(scene: &Scene, request: &ServiceRequest) -> Result<Message, Fault> {
+/// The questions of a request, each with what it is about.
+fn list_questions(request: &ServiceRequest) -> Result<Vec<(Subject, &dyn Question)>, Fault> {
     let records = Subject::Records;
     let journeys = request.estimated_timetables.iter().map(|it| it as &dyn Question);
     let vehicles = request.vehicle_monitorings.iter().map(|it| it as &dyn Question);
@@ -180,7 +313,6 @@ fn services_of(scene: &Scene, request: &ServiceRequest) -> Result<Message, Fault
         .chain(situations.map(|it| (records(Service::SituationExchange), it)))
         .chain(visits.map(|it| (Subject::Visits, it)));
     let questions: Vec<(Subject, &dyn Question)> = questions.collect();
-    let message_ref = request.message_identifier.as_deref();
     if questions.is_empty() {
         return Err(Fault::bad("the request is for no service that is offered"));
     }
@@ -188,25 +320,7 @@ fn services_of(scene: &Scene, request: &ServiceRequest) -> Result<Message, Fault
         let fault = format!("the request is for more than {SIRI_QUESTIONS_MAX} deliveries");
         return Err(Fault::bad(fault));
     }
-    let mut all = ServiceDelivery::default();
-    // However many deliveries are asked for, together they hold no more than one answer may.
-    let mut left: HashMap<Subject, usize> = HashMap::new();
-    for (subject, question) in questions {
-        let room = left.entry(subject).or_insert_with(|| answer::room(subject));
-        let made = question.asked().and_then(|mut asked| {
-            asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
-            delivery(scene, subject, &asked, *room)
-        });
-        let made = made.unwrap_or_else(|fault| faulty(scene, subject, &Asked::default(), &fault));
-        *room = room.saturating_sub(answer::n_elements(&made));
-        all.more_data = all.more_data.or(made.more_data);
-        all.status = all.status.or(made.status);
-        all.estimated_timetables.extend(made.estimated_timetables);
-        all.vehicle_monitorings.extend(made.vehicle_monitorings);
-        all.stop_monitorings.extend(made.stop_monitorings);
-        all.situation_exchanges.extend(made.situation_exchanges);
-    }
-    Ok(whole(scene, message_ref, all))
+    Ok(questions)
 }
 
 fn check_status(scene: &Scene, request: &CheckStatusRequest) -> Message {
@@ -222,6 +336,11 @@ fn check_status(scene: &Scene, request: &CheckStatusRequest) -> Message {
 
 /// The answer to what cannot be read; in an envelope that is a fault, with the status that SOAP asks for.
 fn refused(scene: &Scene, form: Form, fault: &Fault) -> Response {
+    let (status, body) = encode_refusal(scene, form, fault);
+    form.reply(status, body)
+}
+
+fn encode_refusal(scene: &Scene, form: Form, fault: &Fault) -> (StatusCode, Bytes) {
     let (status, message) = match form {
         Form::Soap => {
             let payload = Payload::Fault(SoapFault {
@@ -233,7 +352,7 @@ fn refused(scene: &Scene, form: Form, fault: &Fault) -> Response {
         }
         Form::Xml | Form::Json => (Fault::STATUS, refusal(scene, None, fault)),
     };
-    form.reply(status, form.encode(&message))
+    (status, form.encode(&message))
 }
 
 #[cfg(test)]

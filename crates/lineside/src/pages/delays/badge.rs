@@ -30,7 +30,7 @@ pub(super) fn made(answer: &Answer) -> Made {
     };
     let title = match answer.counts.filter(|_| answer.word != Word::Unknown) {
         Some(counts) => of_counts(&counts),
-        None => "It is not known whether trips are late.".to_owned(),
+        None => "Live data is out of date or missing.".to_owned(),
     };
     let ground = GROUNDS.iter().find(|(word, _)| *word == answer.word);
     let ground = ground.map_or(GROUND, |(_, ground)| ground);

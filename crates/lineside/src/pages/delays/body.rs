@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::{REFRESH_S, pictures};
 use crate::delays::{Answer, LineCount, Source, Word};
-use crate::pages::{badge, board, icons, route, states, words};
+use crate::pages::{badge, board, icons, route, states, trips, words};
 
 /// Trips that a list shows; the counts have all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
@@ -26,8 +26,18 @@ pub(super) fn title(answer: &Answer) -> String {
     }
 }
 
+/// A line has a trip that is late or not; a network and a station have shares.
 fn question(answer: &Answer) -> String {
-    format!("Is my {} late?", answer.noun.one)
+    if has_one_word(answer) {
+        format!("Is my {} late?", answer.noun.one)
+    } else {
+        format!("Are {} on time?", answer.noun.many)
+    }
+}
+
+/// Whether one word answers the question: of a line, and of anything while nothing is known.
+fn has_one_word(answer: &Answer) -> bool {
+    answer.question.route.is_some()
 }
 
 /// The line and the stop that are asked for.
@@ -43,6 +53,11 @@ fn scope(answer: &Answer) -> Option<String> {
 /// The same question as JSON.
 pub(super) fn api_address(answer: &Answer) -> String {
     format!("/api/v1/feeds/{}/delays{}", answer.question.feed, query(answer, &[]))
+}
+
+/// The address of this question's page.
+pub(super) fn address(answer: &Answer) -> String {
+    format!("/delays/{}{}", answer.question.feed, query(answer, &[]))
 }
 
 /// The question's line and stop as a query, with more of them.
@@ -74,8 +89,8 @@ pub(super) fn markup(answer: &Answer, is_embedded: bool) -> Markup {
         (head(answer, is_embedded))
         (word(answer))
         @if !is_embedded { (choice(answer)) }
-        (trips("late", "Late", &answer.late, answer, is_embedded))
-        (trips("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
+        (trip_list("late", "Late", &answer.late, answer, is_embedded))
+        (trip_list("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
         @if answer.question.route.is_none() { (lines(answer)) }
         @if answer.counts.is_some_and(|counts| counts.trips > 0) { (pictures::now(answer)) }
         @if answer.question.stop.is_none() || answer.question.route.is_none() { (pictures::over_the_day(answer)) }
@@ -89,7 +104,10 @@ fn head(answer: &Answer, is_embedded: bool) -> Markup {
         div.page-head.tight {
             @if !is_embedded {
                 p.crumbs {
-                    a href=(format!("/feeds/{}", asked.feed)) { (asked.feed_name) }
+                    @match &asked.timetable {
+                        Some(_) => a.target href=(format!("/networks/{}", asked.network.id())) { (asked.feed_name) },
+                        None => a.target href=(format!("/feeds/{}", asked.feed)) { (asked.feed_name) },
+                    }
                     @if scope(answer).is_some() { " › " a href=(format!("/delays/{}", asked.feed)) { "All lines" } }
                 }
             }
@@ -105,36 +123,65 @@ fn good_for(data_late_after: Option<Duration>) -> Duration {
     data_late_after.unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX).max(2 * between)
 }
 
-/// The word, and the counts behind it.
+/// The word or the share, and the counts behind it.
 fn word(answer: &Answer) -> Markup {
     let (icon, text) = match answer.word {
         Word::Yes => (icons::late(), "Yes"),
         Word::No => (icons::ok(), "No"),
         Word::Unknown => (icons::unknown(), "Unknown"),
     };
-    let (zone, note) = (answer.question.zone(), answer.question.zone_note());
+    let is_known = answer.word != Word::Unknown && !has_one_word(answer);
+    let share = answer.on_time_share().filter(|_| is_known);
     let asked = &answer.question;
     // While the server is away nothing is answered for longer than data may be late.
     let good_for = good_for(asked.data_late_after());
     html! {
-        section.answer data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
-            p.answer-word { (icon) strong { (text) } }
+        section.answer.is-share[share.is_some()] data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
+            @match share {
+                Some(share) => p.answer-word { strong { (words::share(share)) } " " span.answer-unit { "on time" } },
+                None => p.answer-word { (icon) strong { (text) } },
+            }
+            @if share.is_some() { (figures(answer)) }
             p.answer-words { (in_words(answer)) }
             p.answer-rule.soft {
-                "A trip is late from " (words::span(answer.question.late_after.as_secs())) " behind the timetable on. "
-                "Early is not late. A cancelled trip makes the answer yes, and is counted by itself."
+                "Late means " (words::span(asked.late_after.as_secs())) " or more behind schedule. "
+                @if has_one_word(answer) { "Cancelled trips count as Yes and are listed separately." }
             }
-            p.answer-at {
-                span.live #live data-status="off" { "As of " (words::clock_seconds(answer.now.seconds(), &zone)) (note) }
-                @if let Some(at) = answer.at {
-                    span.soft.small { "Data of " time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::clock_seconds(at.seconds(), &zone)) (note) } }
-                }
-                span.live #connection data-status="live" hidden { "Connection lost, trying again" }
-            }
+            (times(answer))
             (sources(answer))
         }
         template #unknown-answer { (icons::unknown()) strong { "Unknown" } }
     }
+}
+
+/// `11 late · 8 cancelled`.
+fn figures(answer: &Answer) -> Markup {
+    let Some(counts) = answer.counts else { return html! {} };
+    html! {
+        p.answer-figures {
+            span data-figure="late" { (number(counts.late)) " late" } " · "
+            span data-figure="cancelled" { (number(counts.cancelled)) " cancelled" }
+        }
+    }
+}
+
+/// When the answer was made, and when its data were.
+fn times(answer: &Answer) -> Markup {
+    let (zone, note) = (answer.question.zone(), answer.question.zone_note());
+    let now = answer.now.seconds();
+    html! {
+        p.answer-at {
+            span.live #live data-status="off" { "As of " (words::clock_seconds(now, &zone)) (note) }
+            @if let Some(at) = answer.at {
+                span.soft.small { "Data from " time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::clock_or_day(at.seconds(), now, &zone)) (note) } }
+            }
+            span.live #connection data-status="live" hidden { "Connection lost, trying again" }
+        }
+    }
+}
+
+fn number(count: usize) -> String {
+    words::number(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
 /// The counts as sentences; where nothing is known, why.
@@ -145,57 +192,75 @@ fn in_words(answer: &Answer) -> String {
     }
     let mut told = of_counts(&counts);
     if let Some(worst) = counts.worst.filter(|_| counts.late > 0) {
-        told +=
-            &format!(" The worst is {}.", words::delay("realtime", Some(i64::from(worst))).words);
+        told += &format!(
+            " The longest delay: {}.",
+            words::delay("realtime", Some(i64::from(worst))).words
+        );
     }
     if answer.stale {
-        told += " Not all is known: data of a feed are not up to date.";
+        told += " Some live data is out of date, so there may be more.";
     }
     told
 }
 
-/// `3 of 41 trips are late, 2 are cancelled.`
+/// `3 of 41 trips are late and 2 are cancelled. No live times for 4; timetable only for 1.`
 pub(super) fn of_counts(counts: &DelayCounts) -> String {
-    let number = |count: usize| words::number(u64::try_from(count).unwrap_or(u64::MAX));
     let are = |count: usize| if count == 1 { "is" } else { "are" };
+    let without_times = counts.unknown.saturating_sub(counts.untold);
+    if counts.late == 0 {
+        let running = counts.trips.saturating_sub(counts.cancelled);
+        let mut told = match counts.cancelled {
+            0 => "No late trips".to_owned(),
+            cancelled => format!("No late trips; {} cancelled", number(cancelled)),
+        };
+        let mut gaps = Vec::new();
+        if without_times > 0 {
+            gaps.push(format!("{} without times", number(without_times)));
+        }
+        if counts.untold > 0 {
+            gaps.push(format!("{} timetable only", number(counts.untold)));
+        }
+        told += &format!(" ({} running", number(running));
+        if !gaps.is_empty() {
+            told += &format!("; {}", gaps.join(", "));
+        }
+        return told + ").";
+    }
     let trips = if counts.trips == 1 { "trip" } else { "trips" };
-    let mut told = match counts.late {
-        0 if counts.trips == 1 && counts.cancelled == 0 => "The one trip is not late".to_owned(),
-        0 => format!("None of {} {trips} is late", number(counts.trips)),
-        late => format!("{} of {} {trips} {} late", number(late), number(counts.trips), are(late)),
-    };
+    let (late, of) = (number(counts.late), number(counts.trips));
+    let mut told = format!("{late} of {of} {trips} {} late", are(counts.late));
     if counts.cancelled > 0 {
-        told += &format!(", {} {} cancelled", number(counts.cancelled), are(counts.cancelled));
+        told += &format!(" and {} {} cancelled", number(counts.cancelled), are(counts.cancelled));
     }
-    let announced = counts.unknown.saturating_sub(counts.untold);
-    if announced > 0 {
-        told += &format!(", of {} no times are known", number(announced));
+    told += ".";
+    match (without_times, counts.untold) {
+        (0, 0) => {}
+        (0, untold) => told += &format!(" Timetable only for {}.", number(untold)),
+        (unknown, 0) => told += &format!(" No live times for {}.", number(unknown)),
+        (unknown, untold) => {
+            let (unknown, untold) = (number(unknown), number(untold));
+            told += &format!(" No live times for {unknown}; timetable only for {untold}.");
+        }
     }
-    if counts.untold > 0 {
-        told += &format!(", of {} there is only the timetable", number(counts.untold));
-    }
-    told + "."
+    told
 }
 
 fn why_unknown(answer: &Answer) -> String {
     if answer.question.sources.is_empty() {
-        return "No feed tells how trips run: there is only the timetable, or nothing yet."
-            .to_owned();
+        return "There is no live data for these trips, only the timetable.".to_owned();
     }
     if answer.stale {
-        return "The live data are not up to date, so nobody can tell.".to_owned();
+        return "Live data is out of date, so we can't say.".to_owned();
     }
     match answer.counts {
         Some(counts) if counts.trips > counts.unknown => {
-            format!("{} That is too little to tell.", of_counts(&counts))
+            format!("{} That is too little to say.", of_counts(&counts))
         }
         Some(counts) if counts.untold > 0 && counts.untold == counts.trips => {
-            "There is only the timetable: nothing is said of how trips run.".to_owned()
+            "There is no live data for these trips, only the timetable.".to_owned()
         }
-        Some(counts) if counts.trips > 0 => {
-            "Trips are announced, but nothing is said of their times.".to_owned()
-        }
-        _ => "No trip is spoken of at the moment.".to_owned(),
+        Some(counts) if counts.trips > 0 => "Trips are announced without live times.".to_owned(),
+        _ => "No trips at the moment.".to_owned(),
     }
 }
 
@@ -211,7 +276,7 @@ fn sources(answer: &Answer) -> Markup {
                         a href=(format!("/feeds/{}", source.id)) { (source.name) } " "
                         (states::mark(source.state)) " "
                         span.soft { (source.reason) }
-                        @if source.state == lineside_ingest::FeedState::Ok { span.soft { ", its data have grown old since" } }
+                        @if source.state == lineside_ingest::FeedState::Ok { span.soft { ", and its data is now out of date" } }
                     }
                 }
             }
@@ -247,7 +312,7 @@ fn choice(answer: &Answer) -> Markup {
 }
 
 /// A list of trips.
-fn trips(
+fn trip_list(
     id: &str,
     heading: &str,
     trips: &[std::sync::Arc<TripStanding>],
@@ -277,10 +342,21 @@ fn of_trip(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
     html! {
         li {
             span.line { @if let Some(name) = &trip.route_short_name { (badge::badge(name, trip.route_color)) } }
-            span.to { (trip.headsign.as_deref().unwrap_or(&trip.trip_id)) }
+            span.to { (destination(trip, answer, is_embedded)) }
             span.where.soft { (place(trip, answer, is_embedded)) }
             span class=(format!("delay tone-{}", said.tone)) { (said.words) }
         }
+    }
+}
+
+/// Where a trip goes, as a link to its page.
+fn destination(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
+    let to = trip.headsign.as_deref().unwrap_or(&trip.trip_id);
+    let has_page = !is_embedded && !trip.trip_id.is_empty() && answer.question.timetable.is_some();
+    let network = answer.question.network.id().as_str();
+    html! {
+        @if has_page { a.target href=(trips::address(network, &trip.trip_id, &trip.start_date, &trip.start_time)) { (to) } }
+        @else { (to) }
     }
 }
 
@@ -309,7 +385,6 @@ fn place(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
 
 /// Each line with its counts.
 fn lines(answer: &Answer) -> Markup {
-    let number = |count: usize| words::number(u64::try_from(count).unwrap_or(u64::MAX));
     let none = |count: usize| (count == 0).then_some("none");
     html! {
         @if answer.lines.len() > 1 {
@@ -321,18 +396,18 @@ fn lines(answer: &Answer) -> Markup {
                             th scope="col" { "Line" }
                             th.end scope="col" { "Late" }
                             th.end scope="col" { "Cancelled" }
-                            th.end scope="col" { "On time" }
-                            th.end scope="col" { "Trips" }
+                            th.end.wide-only scope="col" { "On time" }
+                            th.end.wide-only scope="col" { "Trips" }
                             th scope="col" { "Worst" }
                         } }
                         tbody {
                             @for LineCount { route_id, name, color, counts } in answer.lines.iter().take(LINES_SHOWN_MAX) {
                                 tr {
-                                    th scope="row" { a.line-link href=(line_address(answer, route_id)) { (badge::badge(name, *color)) } }
+                                    th scope="row" { a.line-link.target href=(line_address(answer, route_id)) { (badge::badge(name, *color)) } }
                                     td.end.numeric data-count=[none(counts.late)] { (number(counts.late)) }
                                     td.end.numeric data-count=[none(counts.cancelled)] { (number(counts.cancelled)) }
-                                    td.end.numeric { (number(counts.on_time + counts.early)) }
-                                    td.end.numeric { (number(counts.trips)) }
+                                    td.end.numeric.wide-only { (number(counts.on_time + counts.early)) }
+                                    td.end.numeric.wide-only { (number(counts.trips)) }
                                     td { (worst(counts)) }
                                 }
                             }
@@ -359,7 +434,7 @@ fn about(answer: &Answer, is_embedded: bool) -> Markup {
     html! {
         p.also.small.soft {
             @if is_embedded {
-                a href=(page(&[])) target="_blank" rel="noopener" { "All of it, with Lineside" }
+                a href=(page(&[])) target="_blank" rel="noopener" { "All details, with Lineside" }
             } @else {
                 "The same " a href=(api_address(answer)) { "as JSON" } ", "
                 a href=(format!("/delays/{}/badge.svg{}", asked.feed, query(answer, &[]))) { "as a badge" } ", "
@@ -387,14 +462,12 @@ mod tests {
             assert_eq!(of_counts(&counts), expect);
         };
         check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
-        check(41, 1, 1, 0, 0, "1 of 41 trips is late, 1 is cancelled.");
-        check(41, 0, 2, 0, 0, "None of 41 trips is late, 2 are cancelled.");
-        check(1, 0, 0, 0, 0, "The one trip is not late.");
-        check(9, 0, 0, 4, 0, "None of 9 trips is late, of 4 no times are known.");
-        check(9, 0, 0, 4, 4, "None of 9 trips is late, of 4 there is only the timetable.");
-        let both =
-            "None of 9 trips is late, of 1 no times are known, of 3 there is only the timetable.";
-        check(9, 0, 0, 4, 3, both);
+        check(41, 1, 1, 0, 0, "1 of 41 trips is late and 1 is cancelled.");
+        let all = "11 of 456 trips are late and 8 are cancelled. No live times for 2; timetable only for 1.";
+        check(456, 11, 8, 3, 1, all);
+        check(41, 0, 2, 0, 0, "No late trips; 2 cancelled (39 running).");
+        check(1, 0, 0, 0, 0, "No late trips (1 running).");
+        check(9, 0, 0, 4, 3, "No late trips (9 running; 1 without times, 3 timetable only).");
     }
 
     #[test]

@@ -72,6 +72,8 @@ fn in_frame(answer: &Answer) -> Made {
 fn framed(answer: &Answer, is_embedded: bool) -> Made {
     let title = body::title(answer);
     let mut page = Page::new(&title, Section::Catalog);
+    page.is_shared = true;
+    page.canonical = Some(body::address(answer));
     page.styles = &["delays.css"];
     page.scripts = &["delays.js"];
     page.refresh = Some(REFRESH_S);

@@ -1,6 +1,7 @@
 //! Pictures of delays, drawn by the server: how they are spread now, and what share of trips was late over the day. Each
 //! number stands beside its bar or in a table below it; colour only repeats what is said.
 
+use jiff::tz::TimeZone;
 use lineside_ingest::DelayClass;
 use maud::{Markup, html};
 
@@ -92,23 +93,23 @@ pub(super) fn over_the_day(answer: &Answer) -> Markup {
             div.card-body.stack {
                 @if answer.day.is_left_out && answer.question.stop.is_some() {
                     p.soft {
-                        "The day of this stop is not remembered: that of "
+                        "No history for this stop: the server keeps it for "
                         (words::number(u64::try_from(STOPS_MAX).unwrap_or(u64::MAX)))
-                        " stops is, and others were asked for before."
+                        " stops at most, and others were opened first."
                     }
                 } @else if answer.day.is_left_out {
                     p.soft {
-                        "The day of this line is not remembered: that of "
+                        "No history for this line: the server keeps it for "
                         (words::number(u64::try_from(LINES_OF_FEED_MAX).unwrap_or(u64::MAX)))
-                        " lines of a feed is, and this is not one of them."
+                        " lines of a feed at most."
                     }
                 } @else if quarters.is_empty() && answer.question.stop.is_some() {
-                    p.soft { "Nothing was seen so far. A stop is looked at once a minute from when somebody asks for it, as long as the data are up to date." }
+                    p.soft { "No history yet. We record a value every minute from when somebody opens this page, while live data is up to date." }
                 } @else if quarters.is_empty() {
-                    p.soft { "Nothing was seen so far. It is looked once a minute, as long as the data are up to date." }
+                    p.soft { "No history yet. We record a value every minute while live data is up to date." }
                 } @else {
                     @if quarters.iter().all(|quarter| quarter.trips == 0) {
-                        p { "Of no trip were the times known when it was looked." }
+                        p { "No trip had known times." }
                     }
                     (picture(answer))
                     (in_numbers(answer))
@@ -139,6 +140,7 @@ fn in_numbers(answer: &Answer) -> Markup {
     let seen = answer.day.quarters.iter().map(Stretch::Seen);
     let mut rows: Vec<Stretch<'_>> = seen.chain(gaps_of(answer).map(Stretch::Gap)).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.start()));
+    let now = answer.made_at.seconds();
     html! {
         details {
             summary { "In numbers" }
@@ -150,9 +152,9 @@ fn in_numbers(answer: &Answer) -> Markup {
                     tbody {
                         @for row in &rows {
                             tr {
-                                th scope="row" { time datetime=(words::rfc3339(row.start(), &zone)) { (words::clock(row.start(), &zone)) (note) } }
+                                th scope="row" { time datetime=(words::rfc3339(row.start(), &zone)) { (words::clock_or_day(row.start(), now, &zone)) (note) } (until(row, now, &zone)) }
                                 @match row {
-                                    Stretch::Gap(_) => td.end.soft colspan="2" { "not known" },
+                                    Stretch::Gap(_) => td.end.soft colspan="2" { "no data" },
                                     Stretch::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no times known" },
                                     Stretch::Seen(quarter) => {
                                         td.end.numeric { (percent(quarter.late_share())) }
@@ -166,6 +168,15 @@ fn in_numbers(answer: &Answer) -> Markup {
             }
         }
     }
+}
+
+/// Where a gap of several quarters ends: it is one row.
+fn until(row: &Stretch<'_>, now: i64, zone: &TimeZone) -> Markup {
+    let end = match row {
+        Stretch::Gap(gap) if gap.quarters > 1 => gap.start.seconds() + gap.quarters * 15 * 60,
+        Stretch::Gap(_) | Stretch::Seen(_) => return html! {},
+    };
+    html! { " to " time datetime=(words::rfc3339(end, zone)) { (words::clock_or_day(end, now, zone)) } }
 }
 
 fn gaps_of(answer: &Answer) -> impl Iterator<Item = Gap> {
@@ -187,7 +198,7 @@ fn picture(answer: &Answer) -> Markup {
                 aria-label=(day_words(answer)) {
                 // Hatched: what is not known looks like no number.
                 pattern #not-known width="10" height="10" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
-                    rect.fill-seen width="2" height="10" {}
+                    rect.fill-gap width="1" height="10" {}
                 }
                 @for gap in gaps_of(answer) {
                     rect fill="url(#not-known)" x=(number(gap.start, answer.made_at) * WIDTH) width=(gap.quarters * WIDTH) height=(HEIGHT) {}
@@ -205,9 +216,9 @@ fn picture(answer: &Answer) -> Markup {
             ul.legend.small.soft {
                 li { (sign("late")) "late" }
                 li { (sign("cancelled")) "cancelled" }
-                li { (sign("seen")) "looked at" }
+                li { (sign("seen")) "recorded" }
                 @if has_gaps {
-                    li { svg viewBox="0 0 18 18" aria-hidden="true" { rect fill="url(#not-known)" width="18" height="18" {} } "not known" }
+                    li { svg viewBox="0 0 18 18" aria-hidden="true" { rect fill="url(#not-known)" width="18" height="18" {} } "no data" }
                 }
             }
         }

@@ -72,7 +72,7 @@ pub(super) async fn act(
 ) -> Response {
     match Act::parse(&word) {
         Some(act) => answer(&app, &id, act, request).await,
-        None => layout::not_found("Nothing can be done here."),
+        None => layout::not_found("Unknown action."),
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn undo(
 ) -> Response {
     match number.parse() {
         Ok(number) => answer(&app, &id, Act::Undo(number), request).await,
-        Err(_) => layout::not_found("There is no such edit."),
+        Err(_) => layout::not_found("No change has this number."),
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) async fn confirm(
     Path((id, word)): Path<(String, String)>,
 ) -> Response {
     let id = FeedId::new(&id).ok().filter(|_| matches!(Act::parse(&word), Some(Act::Remove)));
-    let Some(id) = id else { return layout::not_found("Nothing can be done here.") };
+    let Some(id) = id else { return layout::not_found("Unknown action.") };
     let own = super::settings::address(&id);
     match Settings::edit(&app, id.clone(), What::Remove, true).await {
         Ok(tried) => {
@@ -137,20 +137,20 @@ fn question(id: &FeedId, in_file: bool) -> Markup {
     html! {
         div.page {
             div.page-head {
-                p.crumbs { a href="/ops" { "Operation" } " / " a href=(own) { (id) } }
+                p.crumbs { a href="/ops" { "Operations" } " / " a href=(own) { (id) } }
                 h1 { "Remove " (id) "?" }
                 p {
-                    "Its addresses answer 404 from then on, and who reads its channels is told that it is gone. "
+                    "Its URLs will return 404 and subscribers will be notified. "
                     @if in_file {
-                        "The configuration’s file still has it: it is left out until this is undone."
+                        "The feed stays in the configuration file and is left out until you undo this."
                     } @else {
-                        "The file does not have it: undoing the edit in its history brings it back."
+                        "You can undo this in its history."
                     }
                 }
             }
             form.act-line method="post" action=(format!("{own}/remove")) {
                 button.button.danger type="submit" { "Remove " (id) }
-                a.button.plain href=(own) { "Keep it" }
+                a.button.plain href=(own) { "Cancel" }
             }
         }
     }

@@ -44,12 +44,12 @@ const PAGE_SEGMENTS: usize = 4;
 pub(super) fn refused(refusal: Refusal, back: &str) -> Response {
     let words = refusal.words();
     let (told, _) = refusal.into_response().into_parts();
-    let mut page = Page::new("Not done", Section::Operation);
+    let mut page = Page::new("Not changed", Section::Operation);
     page.class = "ops-page";
     let main = html! {
         div.page {
             div.page-head {
-                h1 { "Not done" }
+                h1 { "Not changed" }
                 p role="alert" { (words) }
             }
             p { a href=(back) { "Back" } }

@@ -11,45 +11,36 @@ pub(super) enum Column {
     Name,
     State,
     Report,
+    Lag,
     Next,
     Took,
-    In,
-    NotModified,
-    Out,
     Amplification,
-    Cache,
+    Out,
     Subscribers,
-    Lag,
 }
 
 impl Column {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Name,
         Self::State,
         Self::Report,
+        Self::Lag,
         Self::Next,
         Self::Took,
-        Self::In,
-        Self::NotModified,
-        Self::Out,
         Self::Amplification,
-        Self::Cache,
+        Self::Out,
         Self::Subscribers,
-        Self::Lag,
     ];
 
-    /// All but the first two.
-    pub(super) const FIGURES: [Self; 10] = [
+    /// All but name and state.
+    pub(super) const FIGURES: [Self; 7] = [
         Self::Report,
+        Self::Lag,
         Self::Next,
         Self::Took,
-        Self::In,
-        Self::NotModified,
-        Self::Out,
         Self::Amplification,
-        Self::Cache,
+        Self::Out,
         Self::Subscribers,
-        Self::Lag,
     ];
 
     pub(super) fn is_figure(self) -> bool {
@@ -64,11 +55,8 @@ impl Column {
             Self::Report => "report",
             Self::Next => "next",
             Self::Took => "took",
-            Self::In => "in",
-            Self::NotModified => "not_modified",
             Self::Out => "out",
             Self::Amplification => "amplification",
-            Self::Cache => "cache",
             Self::Subscribers => "subscribers",
             Self::Lag => "lag",
         }
@@ -83,16 +71,13 @@ impl Column {
         match self {
             Self::Name => "Feed",
             Self::State => "State",
-            Self::Report => "Report",
+            Self::Report => "Errors · warnings",
             Self::Next => "Next poll",
-            Self::Took => "Fetch",
-            Self::In => "In",
-            Self::NotModified => "304",
-            Self::Out => "Out",
-            Self::Amplification => "Readers",
-            Self::Cache => "Cache",
+            Self::Took => "Fetch p50 · p99",
+            Self::Out => "Served",
+            Self::Amplification => "Requests per fetch",
             Self::Subscribers => "Subscribers",
-            Self::Lag => "Data",
+            Self::Lag => "Data age",
         }
     }
 
@@ -100,19 +85,14 @@ impl Column {
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::Name => "By name",
-            Self::State => "By how much is wrong",
-            Self::Report => "Errors and warnings of its latest report",
-            Self::Next => "When its source is asked next",
-            Self::Took => {
-                "How long its source took for the last fetches: half of them, and 99 of 100"
-            }
-            Self::In => "Bytes that came from its source",
-            Self::NotModified => "Share of fetches to which its source said that nothing is new",
-            Self::Out => "Bytes that readers were given",
-            Self::Amplification => "Requests of readers for each request to its source",
-            Self::Cache => "Bytes held ready to be sent",
-            Self::Subscribers => "Subscriptions to its channels",
-            Self::Lag => "How old its data are, by their own time",
+            Self::State => "By severity, trouble first",
+            Self::Report => "Errors and warnings in the latest report",
+            Self::Next => "Time of the next request to the source",
+            Self::Took => "Duration of the last fetches: median and 99th percentile",
+            Self::Out => "Bytes sent to clients",
+            Self::Amplification => "Client requests per request to the source",
+            Self::Subscribers => "Subscriptions to the feed’s channels",
+            Self::Lag => "Age of the data, by their own timestamp",
         }
     }
 
@@ -131,16 +111,10 @@ impl Column {
             Self::Took => feed.fetches.took.map_or_else(nothing, |took| {
                 format!("{} · {}", words::duration(took.p50), words::duration(took.p99))
             }),
-            Self::In => words::bytes(feed.fetches.bytes),
-            Self::NotModified => match feed.fetches.total {
-                0 => nothing(),
-                total => words::share(feed.fetches.not_modified as f64 / total as f64),
-            },
             Self::Out => words::bytes(feed.served.bytes),
             Self::Amplification => {
                 feed.amplification.map_or_else(nothing, |times| format!("{times:.1} ×"))
             }
-            Self::Cache => words::bytes(feed.cache.bytes as u64),
             Self::Subscribers => words::number(feed.subscribers),
             Self::Lag => match lag(feed, now) {
                 Some(seconds) => words::age(seconds),
@@ -161,14 +135,8 @@ impl Column {
             },
             Self::Next => feed.next_poll.map_or(f64::INFINITY, |at| at.0 as f64),
             Self::Took => feed.fetches.took.map_or(-1.0, |took| took.p99),
-            Self::In => feed.fetches.bytes as f64,
-            Self::NotModified => match feed.fetches.total {
-                0 => -1.0,
-                total => feed.fetches.not_modified as f64 / total as f64,
-            },
             Self::Out => feed.served.bytes as f64,
             Self::Amplification => feed.amplification.unwrap_or(-1.0),
-            Self::Cache => feed.cache.bytes as f64,
             Self::Subscribers => feed.subscribers as f64,
             Self::Lag => lag(feed, now).map_or(f64::INFINITY, |seconds| seconds as f64),
         }
@@ -183,11 +151,20 @@ fn wrong(state: FeedState) -> f64 {
     match state {
         FeedState::Ok => 0.0,
         FeedState::Unknown => 1.0,
-        FeedState::Empty => 2.0,
-        FeedState::Late => 3.0,
-        FeedState::Stale => 4.0,
-        FeedState::Failing => 5.0,
+        FeedState::Paused => 2.0,
+        FeedState::Empty => 3.0,
+        FeedState::Late => 4.0,
+        FeedState::Stale => 5.0,
+        FeedState::Expired => 6.0,
+        FeedState::Failing => 7.0,
     }
+}
+
+/// All states, the worst first.
+pub(super) fn worst_first() -> Vec<FeedState> {
+    let mut states = FeedState::ALL.to_vec();
+    states.sort_by(|a, b| wrong(*b).total_cmp(&wrong(*a)));
+    states
 }
 
 /// How old the data are, in seconds: by their own time, else by when they came.

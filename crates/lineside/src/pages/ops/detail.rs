@@ -1,6 +1,5 @@
-//! What a feed's row opens to: why it is as it is, and how long its source took.
+//! The details below a feed's row: its state and counters, and how long its fetches took.
 
-use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -14,8 +13,8 @@ pub(super) fn of(feed: &FeedFigures, now: UnixMillis) -> Markup {
             dl.facts { (facts(feed, now)) }
             (histogram(feed))
             p.small {
-                a href=(format!("/feeds/{}", feed.id)) { "The feed's page" }
-                " has its polls that failed, and whose fault it was."
+                "See failed polls on the " a href=(format!("/feeds/{}", feed.id)) { "feed page" } ". "
+                a href=(format!("/feeds/{}/incidents.atom", feed.id)) { "Incidents as Atom" }
             }
         }
     }
@@ -34,20 +33,20 @@ fn facts(feed: &FeedFigures, now: UnixMillis) -> Markup {
         dt { "Last success" } dd { (moment(feed.last_success)) }
         dt { "Data of" } dd { (moment(feed.data_time)) }
         dt { "Next poll" } dd { (moment(feed.next_poll)) }
-        dt { "Holds" } dd { (words::count(feed.entities, one, many)) ", " (words::count(feed.problems, "problem", "problems")) }
+        dt { "Contents" } dd { (words::count(feed.entities, one, many)) ", " (words::count(feed.problems, "problem", "problems")) }
         dt { "Fetches" } dd {
-            (words::number(fetches.total)) ", of these " (words::number(fetches.failed)) " failed and "
-            (words::number(fetches.not_modified)) " brought nothing new; " (words::bytes(fetches.bytes))
+            (words::number(fetches.total)) ": " (words::number(fetches.failed)) " failed, "
+            (words::number(fetches.not_modified)) " not modified (304); " (words::bytes(fetches.bytes)) " received"
         }
-        dt { "Readers" } dd {
-            (requests) " (" (format!("{:.1}", served.rate)) " per second), of these " (words::number(served.not_modified))
-            " had it already; " (words::bytes(served.bytes))
+        dt { "Requests served" } dd {
+            (requests) " (" (format!("{:.1}", served.rate)) " per second): " (words::number(served.not_modified))
+            " not modified (304); " (words::bytes(served.bytes)) " sent"
         }
         dt { "Cache" } dd {
             (words::count(feed.cache.representations as u64, "representation", "representations")) ", "
             (words::bytes(feed.cache.bytes as u64))
         }
-        dt { "Subscribers" } dd { (words::number(feed.subscribers)) }
+        dt { "Subscriptions" } dd { (words::number(feed.subscribers)) }
     }
 }
 
@@ -58,7 +57,7 @@ fn since(since: Option<UnixMillis>, now: UnixMillis) -> String {
 fn moment(at: Option<UnixMillis>) -> Markup {
     html! {
         @match at {
-            Some(at) => time datetime=(words::rfc3339(at.seconds(), &TimeZone::UTC)) { (words::moment(at.seconds(), &TimeZone::UTC)) },
+            Some(at) => { (super::utc(at)) },
             None => span.soft { "none yet" },
         }
     }
@@ -70,13 +69,13 @@ fn histogram(feed: &FeedFigures) -> Markup {
     let most = bars.iter().copied().max().unwrap_or_default().max(1);
     html! {
         div {
-            h3 { "How long the last " (words::count(n, "fetch", "fetches")) " took" }
+            h3 { "Duration of the last " (words::count(n, "fetch", "fetches")) }
             @match feed.fetches.took {
                 Some(took) => p.small.soft {
-                    "Half of them up to " (words::duration(took.p50)) ", 90 of 100 up to " (words::duration(took.p90))
-                    ", 99 of 100 up to " (words::duration(took.p99)) ", at most " (words::duration(took.max))
+                    "Median " (words::duration(took.p50)) " · p90 " (words::duration(took.p90))
+                    " · p99 " (words::duration(took.p99)) " · max " (words::duration(took.max))
                 },
-                None => p.small.soft { "Its source was not asked yet." },
+                None => p.small.soft { "Not fetched yet." },
             }
             table.bars {
                 thead.visually-hidden { tr { th scope="col" { "Up to" } th scope="col" { "Fetches" } } }

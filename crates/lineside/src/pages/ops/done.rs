@@ -54,16 +54,14 @@ impl Done {
 
     fn sentence(self) -> &'static str {
         match self {
-            Self::Poll => "The source of {} is being asked.",
-            Self::Pause => {
-                "{} is paused: its source is left alone, and what came of it goes on being served."
-            }
-            Self::Resume => "{} is no longer paused.",
-            Self::Apply => "{} is changed. That is in force, and in the history.",
+            Self::Poll => "Polling {} now.",
+            Self::Pause => "{} is paused. Its last data stays available.",
+            Self::Resume => "{} is polled again.",
+            Self::Apply => "{} is changed.",
             Self::Add => "{} is added.",
-            Self::Remove => "{} is removed. The history has the way back.",
-            Self::Revert => "{} is as the configuration’s file says.",
-            Self::Undo => "The edit of {} is taken back.",
+            Self::Remove => "{} is removed. You can undo this in the history.",
+            Self::Revert => "{} is reset to the configuration file.",
+            Self::Undo => "The change to {} is undone.",
         }
     }
 

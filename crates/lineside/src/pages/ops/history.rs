@@ -1,9 +1,8 @@
-//! What was changed of feeds: who, when, from what to what, and the way back.
+//! The history of changes to feeds: who changed what and when, with an undo for each.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use jiff::tz::TimeZone;
 use lineside_store::NumberedEdit;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -12,9 +11,11 @@ use super::admins::{Admin, refused};
 use super::{done, of_the_moment};
 use crate::app::App;
 use crate::http::{Parameters, admin};
-use crate::overrides::{Difference, before_and_after, differences};
+use crate::overrides::{
+    Difference, Override, UndoConflict, before_and_after, differences, undo_edit,
+};
+use crate::pages::OPS;
 use crate::pages::layout::{self, Page, Section};
-use crate::pages::{OPS, words};
 use crate::settings::Settings;
 
 /// The history of all feeds.
@@ -37,9 +38,9 @@ pub(super) async fn page(State(app): State<App>, _: Admin, parameters: Parameter
     let main = html! {
         div.page {
             div.page-head {
-                p.crumbs { a href=(OPS) { "Operation" } " / " "History" }
+                p.crumbs { a href=(OPS) { "Operations" } " / " "History" }
                 h1 { "History" }
-                p { "What admins have changed of feeds while the server ran, newest first." }
+                p { "Changes made by admins, newest first. Times in UTC." }
             }
             (done::said(&parameters))
             section.card aria-label="Edits" {
@@ -53,10 +54,10 @@ pub(super) async fn page(State(app): State<App>, _: Admin, parameters: Parameter
     of_the_moment(layout::reply(StatusCode::OK, page.render(&main)))
 }
 
-/// Edits, newest first; `next` is where one goes on after one was taken back.
+/// Edits, newest first; `next` is the page after an undo.
 pub(super) fn list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) -> Markup {
     if edits.is_empty() {
-        return html! { p.card-body.soft { "Nothing was changed yet." } };
+        return html! { p.card-body.soft { "No changes yet." } };
     }
     html! {
         div.scroll {
@@ -64,46 +65,65 @@ pub(super) fn list(app: &App, edits: &[NumberedEdit], of_all: bool, next: &str) 
                 thead { tr {
                     th scope="col" { "When" }
                     @if of_all { th scope="col" { "Feed" } }
-                    th scope="col" { "What" }
-                    th scope="col" { "From what to what" }
-                    th scope="col" { "Who" }
-                    th scope="col" { span.visually-hidden { "Take back" } }
+                    th scope="col" { "Action" }
+                    th scope="col" { "Changes" }
+                    th scope="col" { "By" }
+                    th scope="col" { span.visually-hidden { "Undo" } }
                 } }
-                tbody { @for edit in edits { (row(app, edit, of_all, next)) } }
+                tbody { @for edit in edits { (row(app, edit, edits, of_all, next)) } }
             }
         }
     }
 }
 
-fn row(app: &App, (n, edit): &NumberedEdit, of_all: bool, next: &str) -> Markup {
+fn row(
+    app: &App,
+    numbered: &NumberedEdit,
+    edits: &[NumberedEdit],
+    of_all: bool,
+    next: &str,
+) -> Markup {
+    let (n, edit) = numbered;
     let (before, after) = before_and_after(edit);
-    let keys = |over: &Option<crate::overrides::Override>| {
-        over.as_ref().map(|over| over.keys.clone()).unwrap_or_default()
-    };
+    let keys =
+        |over: &Option<Override>| over.as_ref().map(|over| over.keys.clone()).unwrap_or_default();
     let changed = differences(&keys(&before), &keys(&after));
-    // One that others came after is not taken back before them.
-    let (now, _) = app.settings().find_override(&edit.feed);
+    let (now, in_file) = app.settings().find_override(&edit.feed);
+    let is_added = [&before, &after].iter().any(|over| over.as_ref().is_some_and(|it| it.added));
+    let nothing = if in_file && !is_added { "as in the file" } else { "not set" };
     let own = super::settings::address(&edit.feed);
-    let seconds = edit.at.seconds();
     html! {
         tr {
-            td.nowrap {
-                time datetime=(words::rfc3339(seconds, &TimeZone::UTC)) { (words::moment(seconds, &TimeZone::UTC)) }
-            }
+            td.nowrap { (super::utc(edit.at)) }
             @if of_all { td { a href=(own) { (edit.feed) } } }
-            td { (what(&edit.what)) @if let Some(undone) = edit.undoes { " " span.soft.small { "(number " (undone) ")" } } }
-            td { (changes(&changed, "as in the file")) }
+            td {
+                span.soft.small { (n) " " }
+                @match edit.undoes { Some(undone) => { "Undid change " (undone) }, None => (what(&edit.what)) }
+            }
+            td { (changes(&changed, nothing)) }
             td { (edit.who) }
             td.end {
-                @if now == after {
-                    form method="post" action=(format!("{own}/history/{n}/undo")) {
+                @match undo_edit(numbered, now.as_ref(), edits) {
+                    Ok(next_override) if next_override == now => {},
+                    Ok(_) => form method="post" action=(format!("{own}/history/{n}/undo")) {
                         input type="hidden" name="next" value=(next);
-                        button.button.plain.compact type="submit" aria-label=(format!("Undo number {n}: {}", edit.feed)) { "Undo" }
-                    }
-                } @else {
-                    span.soft.small { "Number " (n) }
+                        button.button.plain.compact type="submit" aria-label=(format!("Undo change {n}: {}", edit.feed)) { "Undo" }
+                    },
+                    Err(conflict) => span.soft.small { (superseded(*n, &conflict, edits)) },
                 }
             }
+        }
+    }
+}
+
+/// Why an edit cannot be undone by itself.
+fn superseded(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
+    let undone_by = edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(by, _)| *by);
+    html! {
+        @match (undone_by, conflict.by) {
+            (Some(by), _) => { "Undone by " (by) },
+            (None, Some(by)) => { code { (conflict.part) } " changed by " (by) },
+            (None, None) => { code { (conflict.part) } " changed since" },
         }
     }
 }
@@ -113,15 +133,14 @@ fn what(word: &str) -> &str {
         "add" => "Added",
         "change" => "Changed",
         "remove" => "Removed",
-        "revert" => "Given back to the file",
+        "revert" => "Reset to the file",
         "pause" => "Paused",
         "resume" => "Resumed",
-        "undo" => "Taken back",
         other => other,
     }
 }
 
-/// Keys with what they were and what they are then; `nothing` is said where there is no value.
+/// Keys with their old and new values; `nothing` stands for no value.
 pub(super) fn changes(changed: &[Difference], nothing: &str) -> Markup {
     html! {
         @if changed.is_empty() { span.soft.no-change { "–" } } @else {
@@ -133,7 +152,7 @@ pub(super) fn changes(changed: &[Difference], nothing: &str) -> Markup {
                             @if old.is_null() { span.soft { (nothing) } } @else { del { (value(old, nothing)) } }
                             span aria-hidden="true" { " → " }
                             ins {
-                                @if old == new { "another one, not shown" } @else { (value(new, nothing)) }
+                                @if old == new { "changed, not shown" } @else { (value(new, nothing)) }
                             }
                         }
                     }

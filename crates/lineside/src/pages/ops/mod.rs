@@ -1,11 +1,11 @@
-//! `/ops`: how every feed and the node are doing, as the board of the moment has it.
+//! `/ops`: the state of every feed and of the server.
 //!
-//! The tables are complete without scripts: search, filter, order and the row that is opened stand in the address. With
-//! them `web/plain/ops.js` keeps all of it as it is now, from the channels `ops/feeds` and `ops/node`; what a row opens
-//! to is drawn here alone.
+//! The page is complete without scripts: search, filter, order, page, range and the open row are in the address. With
+//! scripts `web/plain/ops.js` keeps it up to date from the channels `ops/feeds` and `ops/node`. The details of a row and the
+//! tiles over longer ranges are rendered here only.
 //!
-//! Admins change feeds from here: `acts` is what one button does, `settings` the form of a feed, `history` the way back. Each
-//! is a form that works without scripts.
+//! Admins change feeds from here: `acts` has the buttons, `settings` the form of a feed, `history` the undo. Each is a form
+//! that works without scripts.
 
 mod acts;
 mod admins;
@@ -13,34 +13,39 @@ mod columns;
 mod detail;
 mod done;
 mod history;
+mod list;
 mod node;
+mod notices;
 mod profile;
 mod query;
+mod range;
 mod settings;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
+use jiff::tz::TimeZone;
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use self::columns::Column;
 use self::query::Query;
 use super::layout::{self, Page, Section};
 use super::{OPS, login, states, words};
 use crate::admin::By;
 use crate::app::App;
 use crate::http::{Parameters, Refusal};
-use crate::ops::{Board, FEEDS, FeedFigures, NODE};
+use crate::ops::{Board, FEEDS, NODE};
 
-/// Rows of one page; a longer list is to be narrowed.
-const ROWS_MAX: usize = 500;
+/// The tiles of the server over a range, for the page's script.
+const TILES: &str = "/ops/tiles";
+/// Atom of all incidents.
+const INCIDENTS_ATOM: &str = "/incidents.atom";
 
 async fn page(
     State(app): State<App>,
@@ -52,29 +57,35 @@ async fn page(
         return login::to_login(&uri);
     }
     let query = Query::read(&parameters);
-    // Who changes something sees it at once; who only looks does not have it looked more often.
+    // An admin sees the effect of a change at once; other viewers do not cause extra samples.
     let board = match by {
         Some(_) => app.ops().look().await,
         None => app.ops().board(),
     };
-    let mut page = Page::new("Operation", Section::Operation);
+    let incidents = notices::recent_incidents(&app).await;
+    let mut page = Page::new("Operations", Section::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
     page.scripts = &["ops.js"];
+    page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
-            (head(&board, by))
-            (node::gauges(&board))
+            (head(&board, &query, by))
             @if by.is_some() { (bar()) }
             (done::said(&parameters))
-            (search_form(&query))
-            (table(&app, &board, &query, by.is_some()))
+            (list::search_form(&query))
+            (list::table(&app, &board, &query, by.is_some()))
+            (server(&app, &board, &query))
+            (notices::incidents(&incidents))
+            (notices::alert_rules(&app, by.is_some()))
             (states::templates())
-            template #ops-row { (empty_row(by.is_some())) }
+            template #ops-row { (list::empty_row(by.is_some())) }
             (layout::data_island("ops-data", &json!({
                 "now": app.now().0,
                 "channels": [FEEDS, NODE],
-                "rows": ROWS_MAX,
+                "rows": list::ROWS_PER_PAGE,
+                "range": query.range.word(),
+                "tiles": TILES,
                 "done": done::Done::in_the_list(),
             })))
         }
@@ -82,11 +93,40 @@ async fn page(
     of_the_moment(layout::reply(StatusCode::OK, page.render(&main)))
 }
 
+/// The tiles of the server, with a choice of how far back they go.
+fn server(app: &App, board: &Board, query: &Query) -> Markup {
+    html! {
+        section.server aria-labelledby="server-title" {
+            div.title-line {
+                h2 #server-title { "Server" }
+                (range::links(query))
+            }
+            div.gauges #gauges data-length=(query.range.length_ms()) { (node::tiles(app, board, query.range)) }
+            @if let Some(words) = node::recorded_since(app, board.at, query.range) { p.small.soft { (words) } }
+        }
+    }
+}
+
+/// The tiles alone, for the page's script.
+async fn tiles(
+    State(app): State<App>,
+    by: Option<By>,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
+    if !may_look(&app, by) {
+        return Err(Refusal::NotAdmin);
+    }
+    let range = Query::read(&parameters).range;
+    let tiles = node::tiles(&app, &app.ops().board(), range);
+    Ok(of_the_moment(Html(tiles.into_string()).into_response()))
+}
+
 /// The dashboard and what is done from it.
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route(OPS, get(page))
         .route("/ops/rows/{feed}", get(row_opened))
+        .route(TILES, get(tiles))
         .route(settings::ADD, get(settings::show_empty).post(settings::take_new))
         .route(history::ADDRESS, get(history::page))
         .route(profile::ADDRESS, get(profile::record))
@@ -115,6 +155,12 @@ fn may_look(app: &App, by: Option<By>) -> bool {
     by.is_some() || app.config().admin.public_ops
 }
 
+/// A moment without its zone: the page says once that its times are in UTC.
+fn utc(at: UnixMillis) -> Markup {
+    let text = words::rfc3339(at.seconds(), &TimeZone::UTC);
+    html! { time datetime=(text) { (words::moment_without_zone(at.seconds(), &TimeZone::UTC)) } }
+}
+
 /// A reply that is another one in a second, and for another reader.
 fn of_the_moment(mut response: Response) -> Response {
     let no_store = HeaderValue::from_static("no-store");
@@ -122,15 +168,15 @@ fn of_the_moment(mut response: Response) -> Response {
     response
 }
 
-fn head(board: &Board, by: Option<By>) -> Markup {
+fn head(board: &Board, query: &Query, by: Option<By>) -> Markup {
     html! {
         div.page-head {
             div.title-line {
-                h1 { "Operation" }
-                span.live #live data-status="off" { "As of this page" }
+                h1 { "Operations" }
+                span.live #live data-status="off" { "Loaded at " (words::clock(board.at.seconds(), &TimeZone::UTC)) }
             }
             div.title-line {
-                p.soft #tally { (node::tally(board)) }
+                (tally(board, query))
                 @match by {
                     Some(By::Session(_)) => form method="post" action=(login::LOGOUT) {
                         button.button.plain.compact type="submit" { "Log out" }
@@ -139,6 +185,26 @@ fn head(board: &Board, by: Option<By>) -> Markup {
                     None => a.small href={ (login::LOGIN) "?next=/ops" } { "Log in as an admin" },
                 }
             }
+            p.small.soft { "Times in UTC." }
+        }
+    }
+}
+
+/// How many feeds are in each state, the worst first; each leads to those feeds.
+fn tally(board: &Board, query: &Query) -> Markup {
+    let mut counts: BTreeMap<FeedState, u64> = BTreeMap::new();
+    for row in &board.feeds {
+        *counts.entry(row.figures.state).or_default() += 1;
+    }
+    html! {
+        ul.tally #tally {
+            @for state in columns::worst_first() {
+                @let n = counts.get(&state).copied().unwrap_or_default();
+                li data-tally=(state) hidden[n == 0] {
+                    a href=(query.with_state(state).address()) { (states::mark(state)) " " b.numeric { (words::number(n)) } }
+                }
+            }
+            @if counts.is_empty() { li.soft { "No feeds are configured yet." } }
         }
     }
 }
@@ -150,137 +216,6 @@ fn bar() -> Markup {
             a.button.compact href=(settings::ADD) { "Add a feed" }
             a.button.plain.compact href=(history::ADDRESS) { "History" }
             (profile::button())
-        }
-    }
-}
-
-fn search_form(query: &Query) -> Markup {
-    html! {
-        form.search.ops-search role="search" action="/ops" {
-            div.search-line {
-                label.visually-hidden for="q" { "Search feeds" }
-                input.input #q type="search" name="q" value=(query.words) placeholder="Feeds" maxlength="100" autocomplete="off";
-                button.button type="submit" { "Search" }
-            }
-            div.field {
-                label for="state" { "State" }
-                select.select #state name="state" {
-                    option value="" { "All" }
-                    @for state in FeedState::ALL {
-                        option value=(state) selected[query.state == Some(state)] { (state) }
-                    }
-                }
-            }
-            @if let Some(sort) = query.sort_word() { input type="hidden" name="sort" value=(sort); }
-        }
-    }
-}
-
-fn table(app: &App, board: &Arc<Board>, query: &Query, is_admin: bool) -> Markup {
-    let now = app.now();
-    let found = query.pick(board, now);
-    html! {
-        section.card {
-            div.card-head {
-                h2 #ops-title { "Feeds" }
-                span.soft.small #found { (found_words(found.len(), board.feeds.len())) }
-            }
-            div.scroll tabindex="0" role="region" aria-labelledby="ops-title" {
-                table.list-table.ops #ops role="table" {
-                    thead role="rowgroup" {
-                        tr role="row" { @for column in Column::ALL { (heading(column, query)) } }
-                    }
-                    tbody #ops-rows role="rowgroup" {
-                        @for figures in found.iter().take(ROWS_MAX) {
-                            (row(figures, query, now, is_admin))
-                            @if query.open.as_deref() == Some(figures.id.as_str()) {
-                                tr.ops-open role="row" {
-                                    td role="cell" colspan=(Column::ALL.len()) { (detail::of(figures, now)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            p.board-empty #none hidden[!found.is_empty()] { "No feed is like that." }
-        }
-    }
-}
-
-/// How many there are to see.
-fn found_words(found: usize, all: usize) -> String {
-    let all_words = words::count(all as u64, "feed", "feeds");
-    match found {
-        found if found == all && all <= ROWS_MAX => all_words,
-        found if found > ROWS_MAX => {
-            format!("the first {ROWS_MAX} of {all_words}: search for the rest")
-        }
-        found => format!("{} of {all_words}", words::number(found as u64)),
-    }
-}
-
-/// A column's head: a link to the same list in its order.
-fn heading(column: Column, query: &Query) -> Markup {
-    let sorted = query.is_sorted_by(column);
-    let order = match sorted {
-        Some(true) => "descending",
-        Some(false) => "ascending",
-        None => "none",
-    };
-    html! {
-        th.end[column.is_figure()] role="columnheader" scope="col" aria-sort=(order) data-sort=(column.word()) {
-            a href=(query.sorted_by(column)) title=(column.meaning()) { (column.title()) }
-        }
-    }
-}
-
-fn row(figures: &FeedFigures, query: &Query, now: UnixMillis, is_admin: bool) -> Markup {
-    let id = figures.id.as_str();
-    let is_open = query.open.as_deref() == Some(id);
-    let more = if is_open { "Less" } else { "More" };
-    html! {
-        tr #(format!("feed-{id}")) role="row" data-feed=(id) {
-            td.cell-name role="cell" data-col="name" {
-                a.feed-name href=(format!("/feeds/{id}")) { (figures.name.as_deref().unwrap_or(id)) }
-                " "
-                a.small.ops-more href=(query.opened(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " of " (id) } { (more) }
-                @if is_admin { (change(id, figures.paused, Some(&query.address()))) }
-            }
-            td.cell-state role="cell" data-col="state" {
-                (states::sign(id, figures.state))
-                div.soft.small data-reason-of=(id) hidden[figures.state == FeedState::Ok && !figures.paused] { (figures.reason) }
-            }
-            @for column in Column::FIGURES {
-                td.end.numeric role="cell" data-col=(column.word()) data-label=(column.title()) { (column.words(figures, now)) }
-            }
-        }
-    }
-}
-
-/// What an admin can do with a feed from its row.
-fn change(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
-    html! {
-        div.ops-acts {
-            (acts::button(id, "poll", "Poll now", next))
-            @if is_paused { (acts::button(id, "resume", "Resume", next)) }
-            @else { (acts::button(id, "pause", "Pause", next)) }
-            a.small.ops-edit href=(format!("/ops/feeds/{id}")) aria-label={ "Edit: " (id) } { "Edit" }
-        }
-    }
-}
-
-/// A row for the page's script to fill.
-fn empty_row(is_admin: bool) -> Markup {
-    html! {
-        tr role="row" {
-            td.cell-name role="cell" data-col="name" {
-                a.feed-name {} " " a.small.ops-more aria-expanded="false" { "More" }
-                @if is_admin { (change("", false, None)) }
-            }
-            td.cell-state role="cell" data-col="state" { span.state {} div.soft.small {} }
-            @for column in Column::FIGURES {
-                td.end.numeric role="cell" data-col=(column.word()) data-label=(column.title()) {}
-            }
         }
     }
 }

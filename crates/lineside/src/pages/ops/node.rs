@@ -1,68 +1,69 @@
-//! The node's own figures: as they are, and as they were in the last minutes.
+//! The tiles of the server itself: each gauge as it is now, and its course over a range of time.
 
-use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::thread::available_parallelism;
 
-use lineside_ingest::FeedState;
+use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
+use serde_json::json;
 
-use crate::ops::{Board, Sample};
+use super::range::Range;
+use crate::app::App;
+use crate::ops::{Board, GAUGES};
 use crate::pages::words;
 
-/// The picture of the last minutes: its size in units of its own, which the style sheet stretches.
+/// The size of a plot in its own units; the style sheet stretches it.
 const WIDTH: f64 = 120.0;
 const HEIGHT: f64 = 30.0;
-/// How far back it goes.
-const SPAN_MS: f64 = 5.0 * 60.0 * 1_000.0;
+/// A latency above this is shown as too high, in seconds.
+const LATENCY_HIGH: f64 = 1.0;
+/// Queued connections from which the server counts as overloaded.
+const QUEUE_HIGH: f64 = 10.0;
+/// A threshold is drawn if it is at most so many times the greatest value.
+const THRESHOLD_DRAWN: f64 = 2.0;
 
-/// A figure of the node; `web/plain/ops.js` knows them by the same words.
+/// A gauge of the node, in the order of [`Sample::values`](crate::ops::Sample::values); `web/plain/ops.js` knows them by
+/// the same names.
 struct Gauge {
-    word: &'static str,
+    name: &'static str,
     title: &'static str,
-    value: fn(&Sample) -> Option<f64>,
     words: fn(f64) -> String,
+    /// What values from it on mean; the value itself is [`threshold`].
+    threshold_words: Option<&'static str>,
 }
 
-const GAUGES: [Gauge; 8] = [
+const fn gauge(name: &'static str, title: &'static str, words: fn(f64) -> String) -> Gauge {
+    Gauge { name, title, words, threshold_words: None }
+}
+
+const ALL: [Gauge; GAUGES] = [
+    Gauge { threshold_words: Some("limit"), ..gauge("connections", "Connections", whole) },
+    gauge("subscriptions", "Subscriptions", whole),
+    gauge("deliveries", "Deliveries", per_second),
     Gauge {
-        word: "connections",
-        title: "Connections",
-        value: |it| Some(it.connections as f64),
-        words: whole,
+        threshold_words: Some("high from"),
+        ..gauge("delivery_p99", "Delivery latency (p99)", words::duration)
     },
+    gauge("requests", "Requests", per_second),
+    gauge("memory", "Memory", in_bytes),
+    Gauge { threshold_words: Some("max"), ..gauge("cpu", "CPU", cores) },
     Gauge {
-        word: "subscriptions",
-        title: "Subscriptions",
-        value: |it| Some(it.subscriptions as f64),
-        words: whole,
-    },
-    Gauge {
-        word: "deliveries",
-        title: "Deliveries",
-        value: |it| Some(it.deliveries),
-        words: per_second,
-    },
-    Gauge {
-        word: "delivery_p99",
-        title: "Publish to socket, 99 of 100",
-        value: |it| it.delivery_p99,
-        words: words::duration,
-    },
-    Gauge { word: "requests", title: "Requests", value: |it| Some(it.requests), words: per_second },
-    Gauge {
-        word: "memory",
-        title: "Memory",
-        value: |it| it.memory.map(|bytes| bytes as f64),
-        words: in_bytes,
-    },
-    Gauge { word: "cpu", title: "CPU", value: |it| it.cpu, words: cores },
-    Gauge {
-        word: "mailboxes",
-        title: "Waiting in mailboxes",
-        value: |it| Some(it.mailboxes as f64),
-        words: whole,
+        threshold_words: Some("overloaded from"),
+        ..gauge("mailboxes", "Connections queued", whole)
     },
 ];
+
+/// The value from which a gauge is shown as too high.
+fn threshold(app: &App, name: &str) -> Option<f64> {
+    match name {
+        "connections" => Some(app.connections() as f64),
+        "delivery_p99" => Some(LATENCY_HIGH),
+        "cpu" => Some(available_parallelism().map_or(1, NonZero::get) as f64),
+        "mailboxes" => Some(QUEUE_HIGH),
+        _ => None,
+    }
+}
 
 fn whole(value: f64) -> String {
     words::number(value.round() as u64)
@@ -77,57 +78,102 @@ fn in_bytes(value: f64) -> String {
 }
 
 fn cores(value: f64) -> String {
-    format!("{} of a core", words::share(value))
+    if value < 1.0 { words::share(value) } else { format!("{value:.1} cores") }
 }
 
-/// How many feeds are how.
-pub(super) fn tally(board: &Board) -> String {
-    let mut states: BTreeMap<FeedState, u64> = BTreeMap::new();
-    for row in &board.feeds {
-        *states.entry(row.figures.state).or_default() += 1;
-    }
-    if states.is_empty() {
-        return "No feed is configured yet.".to_owned();
-    }
-    let counts: Vec<String> =
-        states.iter().map(|(state, n)| format!("{} {state}", words::number(*n))).collect();
-    format!("{}: {}", words::count(board.feeds.len() as u64, "feed", "feeds"), counts.join(", "))
-}
+/// A value of a gauge over a range: when, the mean, and the greatest.
+type Point = (UnixMillis, f64, f64);
 
-pub(super) fn gauges(board: &Board) -> Markup {
-    html! {
-        section.gauges aria-label="This server in the last five minutes" {
-            @for gauge in GAUGES { (one(&gauge, board)) }
-        }
-    }
-}
-
-fn one(gauge: &Gauge, board: &Board) -> Markup {
-    let values: Vec<(UnixMillis, f64)> =
-        board.samples().filter_map(|(at, sample)| Some((at, (gauge.value)(sample)?))).collect();
-    let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let last = board.samples().next_back().and_then(|(_, sample)| (gauge.value)(sample));
-    html! {
-        div.gauge data-gauge=(gauge.word) {
-            h2.small.soft { (gauge.title) }
-            p.gauge-now.numeric { (last.map_or_else(|| "–".to_owned(), gauge.words)) }
-            svg.spark viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" aria-hidden="true" {
-                polyline points=(points(&values, board.at, most)) {}
+/// The values of all gauges over a range.
+fn points(app: &App, board: &Board, range: Range) -> [Vec<Point>; GAUGES] {
+    let mut points: [Vec<Point>; GAUGES] = Default::default();
+    let Some((length_ms, step)) = range.minutes_and_step().map(|(n, step)| (n * 60_000, step))
+    else {
+        for (at, sample) in board.samples() {
+            for (list, value) in points.iter_mut().zip(sample.values()) {
+                list.extend(value.map(|value| (at, value, value)));
             }
-            p.gauge-most.small.soft { "at most " span { ((gauge.words)(most)) } }
+        }
+        return points;
+    };
+    let from = UnixMillis(board.at.0 - length_ms);
+    for (at, spread) in app.ops().read_history(|history| history.steps(from, step)) {
+        for (list, value) in points.iter_mut().zip(spread) {
+            // A step may have begun before the range.
+            list.extend(value.map(|it| (UnixMillis(at.0.max(from.0)), it.mean, it.max)));
+        }
+    }
+    points
+}
+
+/// The tiles over a range of time.
+pub(super) fn tiles(app: &App, board: &Board, range: Range) -> Markup {
+    let points = points(app, board, range);
+    let last = board.samples().next_back().map(|(_, sample)| sample.values()).unwrap_or_default();
+    html! {
+        @for ((gauge, points), now) in ALL.iter().zip(&points).zip(last) {
+            (tile(gauge, points, now, threshold(app, gauge.name), (board.at, range)))
         }
     }
 }
 
-/// A line through all values, in time from left to right; nothing stands at the bottom.
-fn points(values: &[(UnixMillis, f64)], now: UnixMillis, most: f64) -> String {
-    let most = most.max(f64::MIN_POSITIVE);
+fn tile(
+    gauge: &Gauge,
+    points: &[Point],
+    now: Option<f64>,
+    threshold: Option<f64>,
+    (at, range): (UnixMillis, Range),
+) -> Markup {
+    let peak = points.iter().map(|(_, _, max)| *max).fold(0.0, f64::max);
+    let drawn = threshold.filter(|it| *it <= peak * THRESHOLD_DRAWN);
+    let top = drawn.map_or(peak, |threshold| threshold.max(peak));
+    let is_over = threshold.zip(now).is_some_and(|(threshold, now)| now >= threshold);
+    let values: Vec<_> = points.iter().map(|(at, mean, _)| json!([at.0, mean])).collect();
+    let places: Vec<(UnixMillis, f64)> = points.iter().map(|(at, mean, _)| (*at, *mean)).collect();
+    let y = drawn.map_or(0.0, |it| HEIGHT - 1.0 - (HEIGHT - 2.0) * it / top);
+    html! {
+        div.gauge data-gauge=(gauge.name) data-over[is_over] data-threshold=[threshold] {
+            h3.small.soft { (gauge.title) }
+            p.gauge-now.numeric { (now.map_or_else(|| "–".to_owned(), gauge.words)) }
+            div.plot {
+                span.plot-top.numeric aria-hidden="true" { ((gauge.words)(top)) }
+                svg.spark viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none" aria-hidden="true"
+                    data-points=(json!(values)) {
+                    @if threshold.is_some() {
+                        line.threshold x1="0" x2=(WIDTH) y1=(y) y2=(y) visibility=[drawn.is_none().then_some("hidden")] {}
+                    }
+                    polyline points=(line_through(&places, at, top, range.length_ms())) {}
+                }
+                span.plot-value.numeric hidden {}
+            }
+            p.plot-axis.small.soft aria-hidden="true" { span { (range.start_words(at)) } span { "now" } }
+            p.gauge-most.small.soft {
+                "peak " span { ((gauge.words)(peak).replace("< ", "under ")) }
+                @if let Some((threshold, said)) = threshold.zip(gauge.threshold_words) {
+                    " · " (said) " " ((gauge.words)(threshold))
+                }
+            }
+        }
+    }
+}
+
+/// A line through all values, with time from left to right; the top is the greatest value.
+fn line_through(values: &[(UnixMillis, f64)], now: UnixMillis, top: f64, length_ms: i64) -> String {
+    let top = top.max(f64::MIN_POSITIVE);
     let point = |(at, value): &(UnixMillis, f64)| {
-        let x = WIDTH * (1.0 - (now.0 - at.0) as f64 / SPAN_MS);
-        let y = HEIGHT - 1.0 - (HEIGHT - 2.0) * (value / most);
+        let x = WIDTH * (1.0 - (now.0 - at.0) as f64 / length_ms as f64);
+        let y = HEIGHT - 1.0 - (HEIGHT - 2.0) * (value / top);
         format!("{x:.1},{y:.1}")
     };
     values.iter().map(point).collect::<Vec<_>>().join(" ")
+}
+
+/// Since when there are values, where a range reaches further back.
+pub(super) fn recorded_since(app: &App, now: UnixMillis, range: Range) -> Option<String> {
+    let since = app.ops().read_history(crate::ops::LoadHistory::since)?;
+    let is_short = now.0 - since.0 < range.length_ms() && range.minutes_and_step().is_some();
+    let text = words::moment_without_zone(since.seconds(), &TimeZone::UTC);
+    is_short.then(|| format!("Recorded since the server started, {text}."))
 }
 
 #[cfg(test)]
@@ -135,11 +181,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_ends_at_the_right_and_its_greatest_stands_at_the_top() {
+    fn the_line_ends_at_the_right_and_its_greatest_value_is_at_the_top() {
         let now = UnixMillis(1_000_000);
         let values = [(UnixMillis(now.0 - 150_000), 4.0), (now, 0.0)];
-        assert_eq!(points(&values, now, 4.0), "60.0,1.0 120.0,29.0");
-        assert_eq!(points(&[(now, 0.0)], now, 0.0), "120.0,29.0");
-        assert_eq!(points(&[], now, 0.0), "");
+        assert_eq!(line_through(&values, now, 4.0, 300_000), "60.0,1.0 120.0,29.0");
+        assert_eq!(line_through(&[(now, 0.0)], now, 0.0, 300_000), "120.0,29.0");
+        assert_eq!(line_through(&[], now, 0.0, 300_000), "");
     }
 }

@@ -4,6 +4,7 @@ use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 
 use super::columns::Column;
+use super::range::Range;
 use crate::http::Parameters;
 use crate::ops::{Board, FeedFigures};
 
@@ -11,12 +12,16 @@ use crate::ops::{Board, FeedFigures};
 const WORDS_CHARS_MAX: usize = 100;
 
 /// Anything that makes no sense counts as not said.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Query {
     pub(super) words: String,
     pub(super) state: Option<FeedState>,
-    /// The column, and whether the greatest stands first.
+    /// The column, and whether the greatest stands first. Without one trouble stands first.
     pub(super) sort: Option<(Column, bool)>,
+    /// The page of the list, from 1.
+    pub(super) page: usize,
+    /// How far back the tiles go.
+    pub(super) range: Range,
     /// The feed whose row is opened.
     pub(super) open: Option<String>,
 }
@@ -27,7 +32,9 @@ impl Query {
         Self {
             words: words.chars().take(WORDS_CHARS_MAX).collect(),
             state: parameters.one("state").and_then(FeedState::parse),
-            sort: parameters.one("sort").and_then(parse_sort),
+            sort: parameters.one("sort").and_then(parse_sort).filter(|it| *it != TROUBLE_FIRST),
+            page: parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1).max(1),
+            range: parameters.one("range").and_then(Range::parse).unwrap_or_default(),
             open: parameters.one("open").map(str::to_owned),
         }
     }
@@ -40,7 +47,8 @@ impl Query {
 
     /// Whether the list is in a column's order, and then whether the greatest stands first.
     pub(super) fn is_sorted_by(&self, column: Column) -> Option<bool> {
-        self.sort.filter(|(it, _)| *it == column).map(|(_, is_down)| is_down)
+        let (sorted, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
+        (sorted == column).then_some(is_down)
     }
 
     /// The address of the list in a column's order; of one in that order already, in the other direction. Figures begin
@@ -48,13 +56,29 @@ impl Query {
     pub(super) fn sorted_by(&self, column: Column) -> String {
         let usual = column.is_figure() || column == Column::State;
         let is_down = self.is_sorted_by(column).map_or(usual, |is_down| !is_down);
-        Self { sort: Some((column, is_down)), ..self.clone() }.address()
+        let sort = Some((column, is_down)).filter(|it| *it != TROUBLE_FIRST);
+        Self { sort, page: 1, ..self.clone() }.address()
     }
 
     /// The address of the list with this row opened, or closed again.
     pub(super) fn opened(&self, feed: &str, is_open: bool) -> String {
         let open = (!is_open).then(|| feed.to_owned());
         format!("{}#feed-{feed}", Self { open, ..self.clone() }.address())
+    }
+
+    /// The same with another page of the list.
+    pub(super) fn with_page(&self, page: usize) -> Self {
+        Self { page, open: None, ..self.clone() }
+    }
+
+    /// The same with another range of the tiles.
+    pub(super) fn with_range(&self, range: Range) -> Self {
+        Self { range, ..self.clone() }
+    }
+
+    /// The feeds in this state alone.
+    pub(super) fn with_state(&self, state: FeedState) -> Self {
+        Self { state: Some(state), page: 1, open: None, ..self.clone() }
     }
 
     /// The address of the list as it is.
@@ -64,6 +88,8 @@ impl Query {
             ("q", Some(self.words.clone()).filter(|words| !words.is_empty())),
             ("state", self.state.map(|state| state.as_str().to_owned())),
             ("sort", self.sort_word()),
+            ("page", (self.page > 1).then(|| self.page.to_string())),
+            ("range", (self.range != Range::default()).then(|| self.range.word().to_owned())),
             ("open", self.open.clone()),
         ];
         for (name, value) in said {
@@ -88,18 +114,24 @@ impl Query {
         };
         let mut found: Vec<&FeedFigures> =
             board.feeds.iter().map(|row| &row.figures).filter(is_found).collect();
-        if let Some((column, is_down)) = self.sort {
-            found.sort_by(|a, b| {
-                let order = match column {
-                    Column::Name => column.words(a, now).cmp(&column.words(b, now)),
-                    _ => column.weight(a, now).total_cmp(&column.weight(b, now)),
-                };
-                if is_down { order.reverse() } else { order }
-            });
-        }
+        let (column, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
+        let by_name = |a: &FeedFigures, b: &FeedFigures| {
+            Column::Name.words(a, now).cmp(&Column::Name.words(b, now))
+        };
+        found.sort_by(|a, b| {
+            let order = match column {
+                Column::Name => by_name(a, b),
+                _ => column.weight(a, now).total_cmp(&column.weight(b, now)),
+            };
+            let order = if is_down { order.reverse() } else { order };
+            order.then_with(|| by_name(a, b))
+        });
         found
     }
 }
+
+/// The order unless another one is asked for: feeds in trouble first.
+const TROUBLE_FIRST: (Column, bool) = (Column::State, true);
 
 fn parse_sort(text: &str) -> Option<(Column, bool)> {
     let (word, is_down) = match text.strip_prefix('-') {
@@ -119,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_question_survives_its_address() {
-        let query = read("q=city+%26+land&state=late&sort=-lag&open=city");
+        let query = read("q=city+%26+land&state=late&sort=-lag&page=2&range=1d&open=city");
         assert_eq!((query.words.as_str(), query.state), ("city & land", Some(FeedState::Late)));
         assert_eq!(read(query.address().trim_start_matches("/ops?")), query);
         assert_eq!(read("q=&state=good&sort=size").address(), "/ops");
@@ -132,5 +164,11 @@ mod tests {
         assert_eq!(read("sort=-lag").sorted_by(Column::Lag), "/ops?sort=lag");
         assert_eq!(read("sort=-lag").sorted_by(Column::Name), "/ops?sort=name");
         assert_eq!(read("sort=name").sorted_by(Column::Name), "/ops?sort=-name");
+        assert_eq!(
+            query.sorted_by(Column::State),
+            "/ops?sort=state",
+            "trouble is first by default"
+        );
+        assert_eq!(read("sort=state&page=3").sorted_by(Column::State), "/ops");
     }
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::super::feed::fold;
 use super::super::words;
 use crate::queue::Standing;
 use crate::reports::Ahead;
@@ -12,32 +13,32 @@ pub(in crate::pages) fn card(ahead: Ahead) -> Markup {
         Ahead::Version(standing) => ("Report on the schedule", of_version(standing)),
         Ahead::Message => (
             "Report on the messages",
-            "No message has been looked at yet. The first one that comes is.".to_owned(),
+            "No message has been checked yet. The next one will be.".to_owned(),
         ),
         Ahead::Schedule => (
             "Report on the messages",
-            "Messages are looked at as soon as their schedule is there and prepared for that."
-                .to_owned(),
+            "Messages are checked once their schedule is loaded.".to_owned(),
         ),
         Ahead::System => (
             "Report on the system",
-            "Its files are looked at together as soon as each of them was asked for.".to_owned(),
+            "Its files are checked once each of them was requested.".to_owned(),
         ),
     };
-    html! {
-        section.card.report #report-ahead aria-labelledby="report-ahead-title" {
-            h2 #report-ahead-title { (title) }
-            p.card-body.soft { (said) }
-        }
-    }
+    fold(
+        "report-ahead",
+        title,
+        &html! {},
+        true,
+        &html! { p.card-body.soft data-waits-for-schedule[matches!(ahead, Ahead::Schedule)] { (said) } },
+    )
 }
 
 fn of_version(standing: Standing) -> String {
     match standing {
-        Standing::Runs => "It is being looked at for the first time.".to_owned(),
-        Standing::Waits(0) => "It waits to be looked at, and is the next.".to_owned(),
+        Standing::Runs => "The first check is running.".to_owned(),
+        Standing::Waits(0) => "It is next in the queue for validation.".to_owned(),
         Standing::Waits(before) => format!(
-            "It waits to be looked at, behind {}.",
+            "It is in the queue for validation, behind {}.",
             words::count(u64::try_from(before).unwrap_or(u64::MAX), "other feed", "other feeds")
         ),
     }
@@ -46,8 +47,8 @@ fn of_version(standing: Standing) -> String {
 /// That a newer version than that of a report is about to be looked at.
 pub(super) fn newer(standing: Standing) -> &'static str {
     match standing {
-        Standing::Runs => "A newer version is being looked at.",
-        Standing::Waits(_) => "A newer version waits to be looked at.",
+        Standing::Runs => "A newer version is being checked.",
+        Standing::Waits(_) => "A newer version is in the queue for validation.",
     }
 }
 
@@ -59,10 +60,10 @@ mod tests {
     fn it_is_said_what_the_first_report_waits_for() {
         let said = |ahead| card(ahead).into_string();
         let version = |standing| said(Ahead::Version(standing));
-        assert!(version(Standing::Runs).contains("being looked at for the first time"));
-        assert!(version(Standing::Waits(0)).contains("is the next"));
+        assert!(version(Standing::Runs).contains("check is running"));
+        assert!(version(Standing::Waits(0)).contains("is next"));
         assert!(version(Standing::Waits(1)).contains("behind 1 other feed."));
         assert!(said(Ahead::Message).contains("Report on the messages"));
-        assert!(said(Ahead::Schedule).contains("as soon as their schedule"));
+        assert!(said(Ahead::Schedule).contains("once their schedule"));
     }
 }

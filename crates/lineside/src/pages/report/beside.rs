@@ -20,8 +20,8 @@ pub(super) fn of(report: &Report, beside: &Beside, zone: &TimeZone, examples: us
     html! {
         div.report-beside {
             div.card-body {
-                h3 { "What " span.mono { (beside.name) } " finds" }
-                @if beside.is_pending { p.soft { "It looks at the newest version now, or that waits for it." } }
+                h3 { "Findings of " span.mono { (beside.name) } }
+                @if beside.is_pending { p.soft { "Its check of the newest version is running or in the queue." } }
                 @if let Some(opinion) = &beside.opinion { (failed(opinion, zone)) }
                 @if let Some(said) = beside.said() { (word(report, beside, said, zone, examples)) }
             }
@@ -35,11 +35,11 @@ fn failed(opinion: &Opinion, zone: &TimeZone) -> Markup {
     html! {
         @if let Some(failed) = &opinion.failed {
             p {
-                strong { "Its newest run failed: " } "it " (failed.why) ". That says nothing of the data. "
+                strong { "Its newest run failed: " } "it " (failed.why) ". This says nothing of the data. "
                 span.soft.small { (words::time_at(UnixMillis(failed.at), zone)) ", version " (digits(&opinion.version)) }
             }
             @if !failed.said.trim().is_empty() { pre.mono.small tabindex="0" { (failed.said) } }
-            @if opinion.said.is_some() { p { "What it said before that:" } }
+            @if opinion.said.is_some() { p { "Its last result before that:" } }
         }
     }
 }
@@ -48,9 +48,9 @@ fn word(report: &Report, beside: &Beside, said: &Said, zone: &TimeZone, examples
     html! {
         p { strong { (sum(said)) } }
         p.soft.small {
-            "Looked at " (words::time_at(UnixMillis(said.at), zone)) ", for " (took(said.took_ms)) ", version "
+            "Checked " (words::time_at(UnixMillis(said.at), zone)) " in " (took(said.took_ms)) ", version "
             @if report.subject.version() == Some(said.version.as_str()) { (digits(&said.version)) }
-            @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, said.version)) { (digits(&said.version)) } ", which is another one" }
+            @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, said.version)) { (digits(&said.version)) } ", a different version" }
             @if let Some(ended) = &said.ended { "; it " (ended) }
             @if let Body::Report { tool, .. } = &said.body { @if !tool.is_empty() { "; it calls itself " (tool) } }
             "."
@@ -113,7 +113,7 @@ fn told(beside: &Beside, examples: usize) -> Markup {
     html! {
         @if !told.is_empty() {
             details.report-theirs {
-                summary { "What it says of each of these, with rows" }
+                summary { "Its findings with rows" }
                 ul.problem-list { @for finding in told { (row(finding, examples)) } }
             }
         }
@@ -127,8 +127,8 @@ fn counts(report: &Report, name: &str, both: &[Compared<'_>], examples: usize) -
     html! {
         p {
             @match (both.len(), n_differing) {
-                (0, _) => "Neither has found anything.",
-                (all, 0) => { "Both say the same of " (words::count(count(all), "code", "codes")) "." },
+                (0, _) => "No findings in either report.",
+                (all, 0) => { "Both agree on " (words::count(count(all), "code", "codes")) "." },
                 (all, some) => { "They differ in " (words::number(count(some))) " of " (words::count(count(all), "code", "codes")) "." },
             }
         }
@@ -247,7 +247,7 @@ mod tests {
             "&lt;i&gt;no&lt;/i&gt; memory",
             "and 4 further codes of its own that are not kept",
             "Its newest run failed: ",
-            "for 1.2 s",
+            "in 1.2 s",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
@@ -267,6 +267,6 @@ mod tests {
         );
         let nothing = Body::Text { text: String::new(), bytes: 0 };
         assert!(shown(Some(said(nothing)), false).contains("It wrote nothing."));
-        assert!(!shown(None, true).contains("What it said before"), "there is nothing");
+        assert!(!shown(None, true).contains("Its last result before"), "there is nothing");
     }
 }

@@ -4,11 +4,13 @@ use jiff::tz::TimeZone;
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
+use super::super::feed::fold;
+use super::super::rules::{has_rule, rule_address};
 use super::super::words;
 use super::{ahead, beside, changes, messages};
-use crate::check::{Point, UNREAD, picture, prose, table, unread_words};
+use crate::check::{Point, UNREAD, picture, prose, remedy, table, unread_words};
 use crate::queue::Standing;
-use crate::reports::{Finding, Outcome, Report, Subject};
+use crate::reports::{Brief, Finding, Outcome, Report, Subject};
 use crate::validators::Beside;
 
 /// Examples of one kind of finding on the page of a feed.
@@ -16,23 +18,18 @@ pub(super) const FEW: usize = 5;
 /// Digits of a version that are shown: enough to tell one from another.
 pub(super) const DIGITS: usize = 12;
 
-/// Severities in the order in which something is to be done, with what that is.
+/// Kinds of findings on the page of a feed that are shown at once; the others are behind a line with their number.
+const KINDS_SHOWN: usize = 6;
+
+/// Severities in the order in which to fix their findings, each with its heading.
 const GROUPS: [(Severity, &str, &str); 3] = [
-    (
-        Severity::Error,
-        "To be mended",
-        "Against the specification: parts of the data are of no use.",
-    ),
-    (
-        Severity::Warning,
-        "Better mended",
-        "Against what is recommended: riders may be told something wrong.",
-    ),
-    (Severity::Info, "Worth knowing", "Nothing need be done."),
+    (Severity::Error, "Errors", "These break the specification; parts of the data can't be used."),
+    (Severity::Warning, "Warnings", "Against best practice; riders may see wrong information."),
+    (Severity::Info, "Notes", "For information; nothing has to be fixed."),
 ];
 
-/// The card on a feed's page, with what other validators say; `newer` is how far it is with a newer version, if there is one, and
-/// `around` where stops or stations of its network are, for a report that does not say it.
+/// The section on a feed's page, with the reports of other validators. `newer` is where a newer version is in the queue, if there
+/// is one, and `around` where stops or stations of its network are, for a report that does not say it.
 pub(in crate::pages) fn card(
     report: &Report,
     others: &[Beside],
@@ -40,22 +37,18 @@ pub(in crate::pages) fn card(
     around: &[Point],
     zone: &TimeZone,
 ) -> Markup {
-    let id = format!("report-{}", report.subject.word());
-    let title = format!("{id}-title");
-    html! {
-        section.card.report id=(id) aria-labelledby=(title) {
-            div.card-head {
-                h2 id=(title) { (title_of(report)) }
-                span.small {
-                    @if report.subject.version().is_some() { a href=(report.address()) { "Permanent link" } " · " }
-                    a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
-                }
-            }
-            @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
-            (parts(report, around, zone, FEW))
-            @for other in others { (beside::of(report, other, zone, FEW)) }
+    let note = super::in_brief(&Brief::of(report));
+    let content = html! {
+        @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
+        (parts(report, around, zone, FEW))
+        @for other in others { (beside::of(report, other, zone, FEW)) }
+        p.card-body.small {
+            @if report.subject.version().is_some() { a href=(report.address()) { "Permanent link with all rows" } " · " }
+            a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
         }
-    }
+    };
+    let id = format!("report-{}", report.subject.word());
+    html! { div.report { (fold(&id, title_of(report), &html! { (note) }, true, &content)) } }
 }
 
 /// The whole of it, on a page of its own.
@@ -87,14 +80,29 @@ pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
 
 fn groups(report: &Report, around: &[Point], examples: usize) -> Markup {
     let outline = if report.outline.is_empty() { around } else { &report.outline };
+    let n_shown = if examples > FEW { usize::MAX } else { KINDS_SHOWN };
+    let (shown, more) = report.findings.split_at(report.findings.len().min(n_shown));
+    html! {
+        (groups_of(report, shown, outline, examples))
+        @if !more.is_empty() {
+            details.more-findings {
+                summary { "Show " (words::count(u64::try_from(more.len()).unwrap_or(u64::MAX), "more kind of finding", "more kinds of findings")) }
+                (groups_of(report, more, outline, examples))
+            }
+        }
+    }
+}
+
+/// Some of the findings by severity; they are sorted by it.
+fn groups_of(report: &Report, findings: &[Finding], outline: &[Point], examples: usize) -> Markup {
     html! {
         @for (severity, title, why) in GROUPS {
-            @let findings: Vec<&Finding> = report.findings.iter().filter(|it| it.severity == severity).collect();
-            @if !findings.is_empty() {
+            @let of_group: Vec<&Finding> = findings.iter().filter(|it| it.severity == severity).collect();
+            @if !of_group.is_empty() {
                 div.report-group data-severity=(name_of(severity)) {
-                    h3 { (title) " " span.soft.small { (words::count(report.count(severity), one(severity), many(severity))) } }
+                    h3 { (title) " " span.soft.small { (words::number(report.count(severity))) } }
                     p.soft.small { (why) }
-                    ul.problem-list { @for finding in findings { (row(finding, outline, examples)) } }
+                    ul.problem-list { @for finding in of_group { (row(report, finding, outline, examples)) } }
                 }
             }
         }
@@ -116,7 +124,7 @@ fn parts(report: &Report, around: &[Point], zone: &TimeZone, examples: usize) ->
             (outcome(report))
             (unread(report))
             p.soft.small {
-                "Looked at " (words::time_at(report.at, zone)) " by Lineside " (report.validator)
+                "Checked " (words::time_at(report.at, zone)) " by Lineside " (report.validator)
                 @if let Some(version) = report.subject.version() {
                     ", version " span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) }
                 }
@@ -139,7 +147,7 @@ fn sum(report: &Report) -> String {
 /// Errors, warnings and infos in a sentence.
 pub(super) fn sum_of(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
     if is_nothing {
-        return "Nothing was found.".to_owned();
+        return "No findings.".to_owned();
     }
     format!(
         "{}, {}, {}.",
@@ -152,17 +160,17 @@ pub(super) fn sum_of(is_nothing: bool, count: impl Fn(Severity) -> u64) -> Strin
 fn outcome(report: &Report) -> Markup {
     html! {
         @match &report.outcome {
-            Outcome::Unfinished { words } => p { strong { "Not looked at to the end: " } (words) ". That is our doing and says nothing of the data." },
-            Outcome::CutShort {} => p { strong { "Not looked at to the end: " } "the time did not suffice, and there may be more. That is our doing." },
+            Outcome::Unfinished { words } => p { strong { "Incomplete: " } (words) ". This is a limit of this server and says nothing of the data." },
+            Outcome::CutShort {} => p data-outcome="cut_short" { strong { "Incomplete: " } "the time limit was reached, so there may be more findings." },
             Outcome::Whole | Outcome::Unreadable { .. } => {}
         }
         @if report.subject.is_refused() {
-            p { "This version is not served: it cannot be read. The last good one is, if there is one." }
+            p { "This version is not served because it cannot be read. The last good version is served instead, if there is one." }
         }
     }
 }
 
-/// What rules did not see of a schedule, so that more is found once that is mended.
+/// The files of a schedule that rules could not see, so that more may be found once they are fixed.
 fn unread(report: &Report) -> Markup {
     html! {
         @if !report.unread.is_empty() {
@@ -175,28 +183,34 @@ fn unread(report: &Report) -> Markup {
 fn faults(report: &Report) -> Markup {
     html! {
         div.card-body.report-faults {
-            h3 { "Our own faults" }
-            p.soft { "These rules did not look to the end, and there may be more to find. That is our doing and says nothing of the data." }
+            h3 { "Errors of Lineside" }
+            p.soft { "These rules failed, so there may be more findings. This says nothing of the data." }
             ul { @for fault in &report.faults { li { span.mono { (fault.rule) } ": " (fault.message) } } }
         }
     }
 }
 
-fn row(finding: &Finding, outline: &[Point], examples: usize) -> Markup {
+fn row(report: &Report, finding: &Finding, outline: &[Point], examples: usize) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    let first = first_sentence(&finding.summary);
+    let rest = finding.summary.get(first.len()..).unwrap_or_default().trim();
     html! {
         li {
             details open[finding.severity == Severity::Error && examples > FEW] {
                 summary {
-                    (changes::sign(finding.severity)) span.mono { (words::code(&finding.code)) }
-                    @if !is_word(&finding.code) { span.report-says { (prose(first_sentence(&finding.summary))) } }
+                    (changes::sign(finding.severity))
+                    span.report-says { (prose(first)) }
+                    span.mono.small { (words::code(&finding.code)) }
                     span.tag { (words::number(finding.total)) }
                 }
                 div.finding {
-                    @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
+                    @if !rest.is_empty() { p { (prose(rest)) } }
+                    @if let Some(remedy) = remedy(&finding.code, &finding.summary) { p { strong { "How to fix: " } (prose(remedy)) } }
+                    @if has_rule(&finding.code) { p.small { a href=(rule_address(&finding.code)) { "About this rule, with examples" } } }
                     (picture::of(&finding.places, &finding.samples, outline))
                     (table(&finding.code, &finding.summary, shown))
+                    (raw_rows(report, finding))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
                 }
             }
@@ -204,9 +218,19 @@ fn row(finding: &Finding, outline: &[Point], examples: usize) -> Markup {
     }
 }
 
-/// Whether a code says in words what it is about; the reference's for real time are a letter and a number.
-fn is_word(code: &str) -> bool {
-    code.contains(|letter: char| letter.is_ascii_lowercase())
+/// The offending rows as they are in the file.
+fn raw_rows(report: &Report, finding: &Finding) -> Markup {
+    let rows: Vec<_> = report.rows.iter().filter(|row| row.code == finding.code).collect();
+    html! {
+        @if !rows.is_empty() {
+            div.raw-rows {
+                @for row in rows {
+                    p.small.soft { (row.file) @if row.line > 0 { ", line " (words::number(row.line)) } }
+                    pre.mono.small tabindex="0" { @if !row.header.is_empty() { span.soft { (row.header) "\n" } } (row.text) }
+                }
+            }
+        }
+    }
 }
 
 /// The first sentence of what is wrong.
@@ -223,18 +247,6 @@ pub(super) fn name_of(severity: Severity) -> &'static str {
     }
 }
 
-fn one(severity: Severity) -> &'static str {
-    name_of(severity)
-}
-
-fn many(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "errors",
-        Severity::Warning => "warnings",
-        Severity::Info => "infos",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use lineside_validate::rules::gtfs::{Lack, Unread};
@@ -247,10 +259,13 @@ mod tests {
     fn a_visitor_is_told_what_we_did_not_look_at() {
         let mut report = test_report("a", &[]);
         let page = of_visitor(&report).into_string();
-        assert!(page.contains("Nothing was found.") && !page.contains("Our own faults"), "{page}");
+        assert!(page.contains("No findings.") && !page.contains("Errors of Lineside"), "{page}");
         report.faults.push(Fault { rule: "netex".to_owned(), message: "it broke".to_owned() });
         let page = of_visitor(&report).into_string();
-        assert!(page.contains("Our own faults") && page.contains("</span>: it broke"), "{page}");
+        assert!(
+            page.contains("Errors of Lineside") && page.contains("</span>: it broke"),
+            "{page}"
+        );
     }
 
     #[test]
@@ -264,21 +279,53 @@ mod tests {
         });
         for page in [of_visitor(&report), card(&report, &[], None, &[], &TimeZone::UTC)] {
             let page = page.into_string();
-            assert!(page.contains("1 row of agency.txt could not be read"), "{page}");
+            assert!(page.contains("agency.txt"), "{page}");
         }
     }
 
     #[test]
-    fn a_code_that_is_no_word_is_said_in_words() {
+    fn each_finding_has_its_sentence_and_the_way_to_its_rule() {
         let report = test_report(
             "a",
-            &[("E003", Severity::Error, 1), ("low_match_rate", Severity::Error, 1)],
+            &[("E003", Severity::Error, 1), ("of_somebody_else", Severity::Error, 1)],
         );
         let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
-        let said = "<span class=\"mono\">E003</span><span class=\"report-says\">What is <code>wrong</code>.</span>";
-        assert!(page.contains(said), "{page}");
-        assert_eq!(page.matches("report-says").count(), 1, "{page}");
+        assert_eq!(
+            page.matches("<span class=\"report-says\">What is <code>wrong</code>.").count(),
+            2
+        );
+        assert!(page.contains("href=\"/rules/E003\""), "{page}");
+        assert!(!page.contains("/rules/of_somebody_else"), "{page}");
         assert_eq!(first_sentence("One `is` so. Two is not."), "One `is` so.");
+    }
+
+    #[test]
+    fn a_feeds_page_shows_some_kinds_and_says_how_many_more_there_are() {
+        let codes: Vec<String> = (0..KINDS_SHOWN + 2).map(|n| format!("code_{n}")).collect();
+        let found: Vec<_> = codes.iter().map(|code| (code.as_str(), Severity::Error, 1)).collect();
+        let report = test_report("a", &found);
+        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
+        let (shown, more) = page.split_once("more-findings").unwrap();
+        assert_eq!(shown.matches("report-says").count(), KINDS_SHOWN);
+        assert_eq!(more.matches("report-says").count(), 2);
+        assert!(!whole(&report, &[], &TimeZone::UTC).into_string().contains("more-findings"));
+    }
+
+    #[test]
+    fn the_offending_row_is_shown_as_text() {
+        let mut report = test_report("a", &[("invalid_url", Severity::Error, 1)]);
+        report.rows.push(crate::check::RawRow {
+            code: "invalid_url".to_owned(),
+            file: "agency.txt".to_owned(),
+            line: 2,
+            header: "agency_id,agency_url".to_owned(),
+            text: "A,<b>no</b>".to_owned(),
+        });
+        let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
+        assert!(
+            page.contains("agency.txt, line 2") && page.contains("A,&lt;b&gt;no&lt;/b&gt;"),
+            "{page}"
+        );
     }
 
     #[test]
@@ -288,10 +335,7 @@ mod tests {
         report.findings[0].samples = vec![sample];
         let page = card(&report, &[], None, &[], &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
-        assert!(
-            page.contains("1\u{202f}200 infos") && page.contains("and 1\u{202f}199 more"),
-            "{page}"
-        );
+        assert!(page.contains("1\u{202f}200") && page.contains("and 1\u{202f}199 more"), "{page}");
         assert!(page.contains("What is <code>wrong</code>."), "{page}");
     }
 }

@@ -22,9 +22,9 @@ pub(in crate::pages) fn in_figures(brief: &Brief) -> String {
 /// These counts, unless there is something else to say.
 fn unless_otherwise(brief: &Brief, counts: String) -> String {
     match brief.errors + brief.warnings {
-        _ if !brief.is_word() => "not looked at to the end".to_owned(),
+        _ if !brief.is_word() => "incomplete".to_owned(),
         _ if brief.outcome == "unreadable" => "unreadable".to_owned(),
-        0 if !brief.is_all() => "not looked at to the end".to_owned(),
+        0 if !brief.is_all() => "incomplete".to_owned(),
         _ if !brief.is_all() => format!("{counts} or more"),
         _ => counts,
     }

@@ -13,16 +13,17 @@ const SHOWN: usize = 20;
 /// What is new, gone, more and less.
 pub(super) fn list(report: &Report) -> Markup {
     let Some(changes) = &report.changes else {
-        return html! { p.card-body.soft.small { "There is no version before to compare it with." } };
+        return html! { p.card-body.soft.small { "This is the first version, so there is nothing to compare it with." } };
     };
     let before = format!("/feeds/{}/versions/{}/report", report.feed, changes.version);
     html! {
         div.card-body.report-changes {
             h3 { "Since " a href=(before) { "the version before" } }
-            @if changes.codes.is_empty() { p.soft { "Nothing has changed." } }
+            @if changes.codes.is_empty() && changes.unsure.is_empty() { p.soft { "No finding is new or gone." } }
             @else {
                 ul {
                     @for changed in changes.codes.iter().take(SHOWN) { (row(changed)) }
+                    @for changed in changes.unsure.iter().take(SHOWN) { (unsure_row(changed)) }
                     @if changes.codes.len() > SHOWN { li.soft { "and " (words::count(more(changes.codes.len()), "further code", "further codes")) } }
                 }
             }
@@ -39,6 +40,17 @@ fn row(changed: &Changed) -> Markup {
         li data-course=(if changed.now > changed.before { "worse" } else { "better" }) {
             (sign(changed.severity)) span.mono { (words::code(&changed.code)) } " "
             span.numeric { (course(changed)) }
+        }
+    }
+}
+
+/// A code that is new, though it may have been there in rows that the check before could not read.
+fn unsure_row(changed: &Changed) -> Markup {
+    html! {
+        li data-course="worse" {
+            (sign(changed.severity)) span.mono { (words::code(&changed.code)) } " "
+            span.numeric { "new, " (words::number(changed.now)) }
+            span.soft { " (not checked in the version before, which had unreadable rows or files)" }
         }
     }
 }

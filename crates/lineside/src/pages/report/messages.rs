@@ -1,4 +1,4 @@
-//! What has been wrong with messages of real time, and since when.
+//! The findings in real-time messages since the server has checked them, and since when each is there.
 
 use jiff::tz::TimeZone;
 use lineside_sync::UnixMillis;
@@ -16,30 +16,31 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
     let mut codes: Vec<(&String, &Seen)> = presence.codes.iter().collect();
     codes.sort_by_key(|(_, seen)| (seen.standing.is_none(), std::cmp::Reverse(seen.last)));
     html! {
-        div.card-body.report-since {
-            h3 { "Since when" }
-            p.soft {
+        div.card-body.report-since data-without-schedule[about.without_schedule] {
+            p.soft.small {
                 @if about.is_system {
-                    "Its files were looked at together " (words::count(presence.messages, "time", "times"))
+                    "The files of the system were checked " (words::count(presence.messages, "time", "times"))
                 } @else {
-                    (words::count(presence.messages, "message was", "messages were")) " looked at"
+                    (words::count(presence.messages, "message", "messages")) " checked"
                 }
                 @if presence.cut_short > 0 {
-                    ", " (words::number(presence.cut_short)) " of them not to the end, as the time did not suffice"
+                    ", " (words::number(presence.cut_short)) " of them incompletely because the time limit was reached"
                 }
                 "."
                 @if presence.again > 0 {
-                    " What stayed the same was asked again how old it is, " (words::count(presence.again, "time", "times")) "."
+                    " Unchanged messages were re-checked for age " (words::count(presence.again, "time", "times")) "."
                 }
                 @if about.named_trips > 0 {
-                    " Of the " (words::number(about.named_trips)) " trips that the last one names, the schedule has "
-                    (words::number(about.matched_trips)) "."
+                    " The schedule has " (words::number(about.matched_trips)) " of the "
+                    (words::number(about.named_trips)) " trips in the last message."
                 }
                 @if about.without_schedule {
-                    " No schedule belongs to this feed, so the rules that need one were not run."
+                    " This feed has no schedule, so the rules that need one did not run."
                 }
             }
             @if !codes.is_empty() {
+              details {
+                summary { "First and last time of each code" }
                 div.scroll tabindex="0" {
                     table.samples {
                         thead { tr {
@@ -58,6 +59,7 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
                         }
                     }
                 }
+              }
             }
         }
     }

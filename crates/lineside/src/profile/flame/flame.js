@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const chart = document.getElementById("chart");
+  if (!chart) return;
   const said = document.getElementById("said");
   const field = document.getElementById("search");
   const all = { start: 0, count: Number(chart.dataset.samples), depth: -1 };

@@ -9,6 +9,7 @@ mod picture;
 use std::sync::Arc;
 
 pub(super) use page::{page, policy as page_policy};
+pub(crate) use page::{section, section_policy};
 pub(super) use picture::{policy as picture_policy, svg};
 
 use aws_lc_rs::digest::{SHA256, digest};

@@ -12,10 +12,14 @@ use super::{percent, source};
 
 const SCRIPT: &str = include_str!("flame.js");
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("picture.css"));
+/// What a page of the server has from its own style sheet.
+const BODY_STYLE: &str = include_str!("body.css");
+/// Fewer samples say nothing about where time is spent.
+const SAMPLES_MIN: u64 = 10;
 /// Functions in the list of those that most time is spent in.
 const HOTTEST: usize = 25;
 
-/// The whole page.
+/// The whole page, as one file that needs no server.
 pub(crate) fn page(recorded: &Recorded) -> String {
     let page = html! {
         (DOCTYPE)
@@ -25,26 +29,10 @@ pub(crate) fn page(recorded: &Recorded) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(embedded_policy());
                 title { "Lineside: where the time goes" }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(BODY_STYLE)) (PreEscaped(STYLE)) }
             }
             body {
-                main {
-                    h1 { "Where the time goes" }
-                    (facts(recorded))
-                    div #bar hidden {
-                        label for="search" { "Search" }
-                        input #search type="search" autocomplete="off";
-                        button #whole type="button" { "Show all" }
-                        span {
-                            "Click or " kbd { "Enter" } " to look closer, " kbd { "Esc" } " for all, arrows to move, "
-                            kbd { "/" } " to search."
-                        }
-                    }
-                    p #said aria-live="polite" {}
-                    (graph(recorded, None))
-                    (by_thread_and_stage(recorded))
-                    (hottest(recorded))
-                }
+                main { (content(recorded)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -52,14 +40,59 @@ pub(crate) fn page(recorded: &Recorded) -> String {
     page.into_string()
 }
 
+/// The same inside a page of the server, with its style and script.
+pub(crate) fn section(recorded: &Recorded) -> Markup {
+    html! {
+        style { (PreEscaped(STYLE)) }
+        div.page.wide.flame { (content(recorded)) }
+        script { (PreEscaped(SCRIPT)) }
+    }
+}
+
+fn content(recorded: &Recorded) -> Markup {
+    let samples = recorded.samples();
+    html! {
+        h1 { "Where the time goes" }
+        (facts(recorded))
+        @if samples < SAMPLES_MIN {
+            p.note {
+                "Too few samples for a graph: the server was nearly idle. Record for longer, or while it is under load."
+            }
+        } @else {
+            div #bar hidden {
+                label for="search" { "Search" }
+                input #search type="search" autocomplete="off";
+                button #whole type="button" { "Show all" }
+                span {
+                    "Click or " kbd { "Enter" } " to zoom in, " kbd { "Esc" } " to zoom out, arrows to move, "
+                    kbd { "/" } " to search."
+                }
+            }
+            p #said aria-live="polite" {}
+            (graph(recorded, None))
+        }
+        (by_thread_and_stage(recorded))
+        (hottest(recorded))
+    }
+}
+
 /// The policy for the page: its own style and script, by what they say, and nothing else.
 pub(crate) fn policy() -> String {
     format!("{}; frame-ancestors 'none'", embedded_policy())
 }
 
+/// The policy for [`section`] inside a page of the server, whose own style sheets it also needs.
+pub(crate) fn section_policy() -> String {
+    let (style, script) = (source(STYLE), source(SCRIPT));
+    format!(
+        "default-src 'none'; style-src 'self' {style}; script-src {script}; img-src 'self'; manifest-src 'self'; \
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+}
+
 /// As far as a page can say it of itself.
 fn embedded_policy() -> String {
-    let (style, script) = (source(STYLE), source(SCRIPT));
+    let (style, script) = (source(&[BODY_STYLE, STYLE].concat()), source(SCRIPT));
     format!(
         "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
     )
@@ -69,15 +102,15 @@ fn facts(recorded: &Recorded) -> Markup {
     let began = Timestamp::from_millisecond(recorded.began.0).unwrap_or_default();
     html! {
         p {
-            (recorded.samples()) " samples in " (format!("{:.1}", recorded.length.as_secs_f64())) " s from "
+            (recorded.samples()) @if recorded.samples() == 1 { " sample in " } @else { " samples in " } (format!("{:.1}", recorded.length.as_secs_f64())) " s from "
             (began.strftime("%Y-%m-%d %H:%M:%S UTC")) ", " (recorded.hertz)
-            " for each second that a thread had a processor. What waits is not seen."
+            " for each second that a thread had a processor. Waiting time isn’t sampled."
             @if recorded.lost > 0 {
-                " " (recorded.lost) " more found no place and are missing."
+                " " (recorded.lost) " more samples were dropped."
             }
         }
         p {
-            "A thread is on top, under it the stage that it was at, then who called whom. As wide as the time spent in it."
+            "The thread is on top, below it the stage, then the call stack. Width = time spent."
         }
     }
 }
@@ -145,7 +178,7 @@ mod tests {
         assert_eq!(page.matches("<script>").count(), 1);
         assert_eq!(page.matches("<style>").count(), 1);
         assert!(page.contains("10 samples in 2.0 s from 2023-11-14 22:13:20 UTC"), "{page}");
-        assert!(page.contains("1 more found no place"), "{page}");
+        assert!(page.contains("1 more samples were dropped"), "{page}");
     }
 
     #[test]

@@ -187,7 +187,13 @@ impl<R: Read> Rows<R> {
         let name = self.spec.name;
         loop {
             match self.splitter.find().map_err(|error| Error::io(error).in_file(name))? {
-                Found::Record => break,
+                Found::Record => {
+                    let is_long = self.splitter.record().n_bytes() > Limits::ID_BYTES;
+                    if !is_long || self.has_short_ids(problems) {
+                        break;
+                    }
+                    self.count += 1;
+                }
                 Found::TooLong(line) => {
                     self.count += 1;
                     let too_long = || {
@@ -221,6 +227,26 @@ impl<R: Read> Rows<R> {
             self.check_cells(problems);
         }
         Ok(true)
+    }
+
+    /// Says which cells of a row are too long. False if one of them is an id: the row is of no use without it, and half an
+    /// id is another one.
+    #[cold]
+    fn has_short_ids(&self, problems: &mut Problems) -> bool {
+        let row = self.row();
+        let mut are_short = true;
+        for (position, field) in self.header.iter().enumerate() {
+            let Some(field) = field else { continue };
+            let length = row.record.field(position).trim_ascii().len();
+            let is_id = matches!(field.kind, Kind::Id | Kind::Ref(_));
+            if is_id && length > Limits::ID_BYTES {
+                row.complain(field.name, row.cell(position), ID_TOO_LONG, problems);
+                are_short = false;
+            } else if length > Limits::CELL_BYTES {
+                row.complain(field.name, row.cell(position), TEXT_TOO_LONG, problems);
+            }
+        }
+        are_short
     }
 
     fn check_cells(&self, problems: &mut Problems) {
@@ -269,6 +295,11 @@ impl<R: Read> Rows<R> {
 
 pub(crate) const MISSING: Fault =
     Fault { code: "missing_required_field", detail: "is empty and must not be" };
+
+const ID_TOO_LONG: Fault =
+    Fault { code: "id_too_long", detail: "is longer than 1 KiB; the row was skipped" };
+const TEXT_TOO_LONG: Fault =
+    Fault { code: "text_too_long", detail: "is longer than 64 KiB and was cut" };
 
 /// Says what is wrong about a cell.
 #[cold]
@@ -336,6 +367,13 @@ fn read_header(
     header
 }
 
+/// As much of a cell as is read.
+#[cold]
+fn cut(cell: &[u8]) -> &[u8] {
+    let text = str_of(cell.trim_ascii());
+    &text.as_bytes()[..text.floor_char_boundary(Limits::CELL_BYTES)]
+}
+
 /// The text of a cell. All are UTF-8, or were made so.
 fn str_of(cell: &[u8]) -> &str {
     std::str::from_utf8(cell).unwrap_or_default()
@@ -371,6 +409,7 @@ impl<'a> Row<'a> {
     #[inline]
     fn cell(&self, position: usize) -> &'a [u8] {
         let cell = self.record.field(position);
+        let cell = if cell.len() > Limits::CELL_BYTES { cut(cell) } else { cell };
         match cell {
             // Only white space and control characters are at or below the space; few cells have
             // any.
@@ -494,6 +533,26 @@ mod tests {
             &["a|Orléans|"],
             &["stops.txt line 2: is not UTF-8 and was read as Latin-1: \"Orléans\""],
         );
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_rows_with_long_ids_are_skipped() {
+        let (name, id) = ("ü".repeat(Limits::CELL_BYTES), "x".repeat(Limits::ID_BYTES));
+        let text = format!("stop_id,stop_name,stop_lat\n{id},{name},1\n{id}x,b,2\nc,d,3\n");
+        let mut problems = Problems::new();
+        let spec = find_file("stops.txt").unwrap();
+        let mut rows =
+            Rows::new(text.as_bytes(), spec, &Limits::default(), &mut problems).unwrap().unwrap();
+        let [stop_id, stop_name] = ["stop_id", "stop_name"].map(|name| rows.column(name));
+        let mut found = Vec::new();
+        while let Some(row) = rows.next_row(&mut problems).unwrap() {
+            found.push((row.get(stop_id).len(), row.get(stop_name).len()));
+        }
+        assert_eq!(found, [(Limits::ID_BYTES, Limits::CELL_BYTES), (1, 1)]);
+        assert_eq!(rows.count(), 3);
+        let codes: Vec<_> =
+            problems.kept().iter().map(|problem| (problem.code, problem.line)).collect();
+        assert_eq!(codes, [("text_too_long", Some(2)), ("id_too_long", Some(3))]);
     }
 
     fn refusal(text: &[u8]) -> ErrorKind {

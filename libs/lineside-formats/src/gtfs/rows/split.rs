@@ -61,6 +61,12 @@ impl<'a> Record<'a> {
         self.ends.len()
     }
 
+    /// How many bytes its fields have together, and what stands between them.
+    #[inline]
+    pub fn n_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The field at a position, as written; empty beyond the last.
     #[inline]
     pub fn field(&self, position: usize) -> &'a [u8] {

@@ -1,6 +1,6 @@
 //! Stops, stations, entrances: the places of `stops.txt` and their tree.
 
-use super::{Groups, Ids, RouteIdx, StopIdx, Text, Timetable, idx};
+use super::{Groups, Ids, PatternIdx, RouteIdx, StopIdx, Text, Timetable, idx};
 
 /// Degrees in one step of a kept coordinate: 1e-7°, about a centimeter.
 const STEPS_PER_DEGREE: f64 = 1e7;
@@ -134,6 +134,11 @@ impl Timetable {
             at += 1;
         }
         all
+    }
+
+    /// The patterns that call at the stop itself.
+    pub fn patterns_of_stop(&self, idx: StopIdx) -> &[PatternIdx] {
+        self.patterns.of_stop(idx)
     }
 
     /// The routes that call at the stop, or at any stop of the station, in order of their indices.

@@ -34,6 +34,17 @@ pub trait Tables {
     /// If it cannot be written.
     fn row(&mut self, cells: &[&str]) -> Result<(), Error>;
 
+    /// Writes a row that lacks a value that GTFS requires. `completed` is the row with a documented stand-in, for files
+    /// that other software has to load; tables that are not such a file take `cells`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    fn incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
+        let _ = completed;
+        self.row(cells)
+    }
+
     /// Whether rows are still wanted: asked where much is worked out before the next one.
     ///
     /// # Errors
@@ -63,6 +74,11 @@ impl<A: Tables, B: Tables> Tables for (A, B) {
     fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
         self.0.row(cells)?;
         self.1.row(cells)
+    }
+
+    fn incomplete_row(&mut self, cells: &[&str], completed: &[&str]) -> Result<(), Error> {
+        self.0.incomplete_row(cells, completed)?;
+        self.1.incomplete_row(cells, completed)
     }
 
     fn go_on(&mut self) -> Result<(), Error> {

@@ -64,6 +64,11 @@ impl<W: Write + Seek> Tables for ZipTables<W> {
         append_row(&mut self.rows, cells);
         if self.rows.len() < CHUNK_BYTES { Ok(()) } else { self.flush() }
     }
+
+    /// A zip is for software that refuses incomplete rows.
+    fn incomplete_row(&mut self, _: &[&str], completed: &[&str]) -> Result<(), Error> {
+        self.row(completed)
+    }
 }
 
 fn unwritten(error: io::Error) -> Error {

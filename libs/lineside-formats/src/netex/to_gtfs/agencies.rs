@@ -15,6 +15,10 @@ use crate::{
     },
 };
 
+/// The `agency_url` of zips where the publication has none: software that reads GTFS refuses a feed without it. The domain is
+/// reserved for examples (RFC 2606).
+pub(super) const AGENCY_URL_STAND_IN: &str = "https://example.org/agency-url-unknown";
+
 /// The agency of each line, by the line's id.
 pub(super) type AgencyOf = HashMap<Text, Text>;
 
@@ -75,38 +79,32 @@ impl Writer<'_, '_> {
         let timezone = self.publication.timezone.as_deref().unwrap_or("UTC");
         let language = self.publication.language.as_deref().unwrap_or_default();
         let organisations = &self.publication.organisations;
-        match find(organisations, &self.index.organisations, id) {
-            Some(organisation) => {
-                let Organisation { name, short_name, url, phone, email, .. } = *organisation;
-                let name = self.text(first_given(&[name, short_name, id]));
-                let url = absolute(self.text(url));
-                if url.is_empty() {
-                    let detail = "the organisation has no Url, which GTFS asks for";
-                    self.complain(line.file, "missing_url", detail, id);
-                }
-                let contact = [self.text(phone), self.text(email)];
-                self.tables.row(&[
-                    self.text(id),
-                    name,
-                    &url,
-                    timezone,
-                    language,
-                    contact[0],
-                    contact[1],
-                ])
-            }
-            None => {
-                if id != self.publication.participant {
-                    self.leads_nowhere(line.file, "OperatorRef", line.id, id);
-                } else {
-                    let detail =
-                        "no organisation is named, so there is no Url, which GTFS asks for";
-                    self.complain(line.file, "missing_url", detail, line.id);
-                }
-                let name = self.text(id);
-                self.tables.row(&[name, name, "", timezone, language, "", ""])
-            }
+        let organisation = find(organisations, &self.index.organisations, id);
+        let is_unresolved = organisation.is_none() && id != self.publication.participant;
+        if is_unresolved {
+            self.leads_nowhere(line.file, "OperatorRef", line.id, id);
         }
+        let missing = Organisation::default();
+        let Organisation { name, short_name, phone, email, .. } = *organisation.unwrap_or(&missing);
+        let operator = find(organisations, &self.index.organisations, line.operator);
+        let url_of = |it: Option<&Organisation>| it.map_or(Text::EMPTY, |it| it.url);
+        let url = first_given(&[url_of(organisation), url_of(operator), line.url]);
+        let url = absolute(self.text(url));
+        let name = self.text(first_given(&[name, short_name, id]));
+        let (phone, email) = (self.text(phone), self.text(email));
+        let with_url = |url| [self.text(id), name, url, timezone, language, phone, email];
+        let (row, completed) = (with_url(&url), with_url(AGENCY_URL_STAND_IN));
+        if !url.is_empty() {
+            return self.tables.row(&row);
+        }
+        let record = if organisation.is_some() { id } else { line.id };
+        let detail = "neither the organisation nor the operator or the line has a Url, which GTFS requires; \
+                      the GTFS zip has a stand-in at example.org";
+        // That the organisation is in no file is reported already.
+        if !is_unresolved {
+            self.complain(line.file, "missing_url", detail, record);
+        }
+        self.tables.incomplete_row(&row, &completed)
     }
 
     /// Writes who published it and for which days, where GTFS would have all that it asks for.

@@ -9,6 +9,7 @@ mod modes;
 mod names;
 mod routes;
 mod services;
+mod stand_in_points;
 mod stops;
 mod trips;
 mod unread;

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use super::{
     Writer, find, first_given,
     names::{Names, place_of},
+    stand_in_points::StandInPoints,
 };
 use crate::{
     Error,
@@ -17,17 +18,26 @@ use crate::{
 const STATION: &str = "1";
 const STOP: &str = "";
 
-/// A row.
-struct Stop<'a> {
-    id: Text,
+/// A row of `stops.txt`.
+pub(super) struct Stop {
+    /// The number of the file that names it.
+    file: u32,
+    pub(super) id: Text,
     code: Text,
     /// Its id where it is empty.
     name: Text,
-    point: Option<Degrees>,
-    kind: &'a str,
-    parent: Text,
+    pub(super) point: Option<Degrees>,
+    kind: &'static str,
+    pub(super) parent: Text,
     wheelchair: Option<bool>,
     platform: Text,
+}
+
+/// The rows so far.
+#[derive(Default)]
+struct Stops {
+    rows: Vec<Stop>,
+    ids: HashSet<Text>,
 }
 
 impl Writer<'_, '_> {
@@ -38,19 +48,16 @@ impl Writer<'_, '_> {
             ["location_type", "parent_station", "wheelchair_boarding", "platform_code"];
         self.tables
             .begin("stops.txt", &[id, code, name, lat, lon, kind, parent, wheelchair, platform])?;
-        let mut written = HashSet::new();
+        let mut stops = Stops::default();
         let names = Names::new(self.publication, &self.index);
-        let stations = self.write_stop_places(&names, &mut written)?;
-        self.write_quays(&names, &stations, &mut written)?;
-        self.place_stop_points(&names, &stations, &mut written)
+        let stations = self.add_stop_places(&names, &mut stops);
+        self.add_quays(&names, &stations, &mut stops);
+        self.place_stop_points(&names, &stations, &mut stops);
+        self.write_stop_rows(&stops.rows)
     }
 
-    /// Writes the stop places, and gives back those that are stations: that have quays.
-    fn write_stop_places(
-        &mut self,
-        names: &Names,
-        written: &mut HashSet<Text>,
-    ) -> Result<HashSet<Text>, Error> {
+    /// Adds the stop places, and returns those that are stations: that have quays.
+    fn add_stop_places(&mut self, names: &Names, stops: &mut Stops) -> HashSet<Text> {
         let publication = self.publication;
         let places = &publication.stop_places;
         let is_known = |id: &Text| self.index.stop_places.contains_key(id);
@@ -64,7 +71,7 @@ impl Writer<'_, '_> {
                 self.losses.push("StopPlace", why, Some(self.text(place.id)));
                 continue;
             }
-            if !written.insert(place.id) {
+            if !stops.ids.insert(place.id) {
                 self.complain(
                     place.file,
                     "duplicate_in_timetable",
@@ -76,7 +83,8 @@ impl Writer<'_, '_> {
             let name = names.of_place(place.id);
             self.miss_name(place.file, name, place.id);
             let kind = if stations.contains(&place.id) { STATION } else { STOP };
-            self.write_stop(&Stop {
+            stops.rows.push(Stop {
+                file: place.file,
                 id: place.id,
                 code: place.public_code,
                 name,
@@ -85,9 +93,9 @@ impl Writer<'_, '_> {
                 parent: Text::EMPTY,
                 wheelchair: place.wheelchair,
                 platform: Text::EMPTY,
-            })?;
+            });
         }
-        Ok(stations)
+        stations
     }
 
     /// Tells of a stop that nothing gives a name.
@@ -98,15 +106,10 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn write_quays(
-        &mut self,
-        names: &Names,
-        stations: &HashSet<Text>,
-        written: &mut HashSet<Text>,
-    ) -> Result<(), Error> {
+    fn add_quays(&mut self, names: &Names, stations: &HashSet<Text>, stops: &mut Stops) {
         let publication = self.publication;
         for quay in &publication.quays {
-            if !written.insert(quay.id) {
+            if !stops.ids.insert(quay.id) {
                 self.complain(
                     quay.file,
                     "duplicate_in_timetable",
@@ -122,7 +125,8 @@ impl Writer<'_, '_> {
             }
             let name = names.of_quay(quay.id);
             self.miss_name(quay.file, name, quay.id);
-            self.write_stop(&Stop {
+            stops.rows.push(Stop {
+                file: quay.file,
                 id: quay.id,
                 code: Text::EMPTY,
                 name,
@@ -134,18 +138,12 @@ impl Writer<'_, '_> {
                     .unwrap_or_default(),
                 wheelchair: quay.wheelchair,
                 platform: quay.public_code,
-            })?;
+            });
         }
-        Ok(())
     }
 
-    /// Says which stop each stop point is, and writes stops for those that are at no place of the publication.
-    fn place_stop_points(
-        &mut self,
-        names: &Names,
-        stations: &HashSet<Text>,
-        written: &mut HashSet<Text>,
-    ) -> Result<(), Error> {
+    /// Says which stop each stop point is, and adds stops for those that are at no place of the publication.
+    fn place_stop_points(&mut self, names: &Names, stations: &HashSet<Text>, stops: &mut Stops) {
         let publication = self.publication;
         let points = super::by_id(&publication.stop_points, |point| point.id);
         for assignment in &publication.stop_assignments {
@@ -182,22 +180,24 @@ impl Writer<'_, '_> {
                 station
             };
             self.stop_of.insert(assignment.stop_point, stop);
-            if written.insert(stop) {
+            if stops.ids.insert(stop) {
                 let parent = if stations.contains(&station) { station } else { Text::EMPTY };
-                self.write_stop_point(stop, point, (parent, names.of_place(station)))?;
+                let at = (assignment.file, parent, names.of_place(station));
+                self.add_stop_point(stop, point, at, stops);
             }
         }
         for point in &publication.stop_points {
             let stop = *self.stop_of.entry(point.id).or_insert(point.id);
-            if stop == point.id && written.insert(stop) {
-                self.write_stop_point(stop, Some(point), <(Text, Text)>::default())?;
+            if stop == point.id && stops.ids.insert(stop) {
+                let at = (point.file, Text::EMPTY, Text::EMPTY);
+                self.add_stop_point(stop, Some(point), at, stops);
             }
         }
-        self.place_unknown_points(written)
+        self.place_unknown_points(stops);
     }
 
-    /// Writes stops for the stop points that patterns and calls name and no file has.
-    fn place_unknown_points(&mut self, written: &mut HashSet<Text>) -> Result<(), Error> {
+    /// Adds stops for the stop points that patterns and calls name and no file has.
+    fn place_unknown_points(&mut self, stops: &mut Stops) {
         let publication = self.publication;
         let of_patterns = publication.patterns.iter().flat_map(|pattern| {
             let points = &publication.pattern_points
@@ -217,60 +217,89 @@ impl Writer<'_, '_> {
             }
             self.leads_nowhere(file, "ScheduledStopPointRef", of, stop_point);
             self.stop_of.insert(stop_point, stop_point);
-            if written.insert(stop_point) {
-                self.write_stop_point(stop_point, None, <(Text, Text)>::default())?;
+            if stops.ids.insert(stop_point) {
+                self.add_stop_point(stop_point, None, (file, Text::EMPTY, Text::EMPTY), stops);
             }
         }
-        Ok(())
     }
 
-    /// Writes a stop for a stop point, with the station that it is in and the name of its stop place, if it has them.
-    fn write_stop_point(
+    /// Adds a stop for a stop point, with the file that names it, the station that it is in and the name of its stop place,
+    /// if it has them.
+    fn add_stop_point(
         &mut self,
         id: Text,
         point: Option<&StopPoint>,
-        (parent, name_of_place): (Text, Text),
-    ) -> Result<(), Error> {
+        (file, parent, name_of_place): (u32, Text, Text),
+        stops: &mut Stops,
+    ) {
         let name = point.map_or(Text::EMPTY, |point| point.name);
         let name = first_given(&[name, name_of_place]);
         // That the point is in no file is told where it is named.
         if let Some(point) = point {
             self.miss_name(point.file, name, id);
         }
-        if point.is_none_or(|point| point.point.is_none()) {
+        let station = find(&self.publication.stop_places, &self.index.stop_places, parent);
+        let place = point.and_then(|point| point.point).or(station.and_then(|it| it.point));
+        if place.is_none() {
             self.losses.push("ScheduledStopPoint", "no file says where it is", Some(self.text(id)));
         }
-        self.write_stop(&Stop {
+        stops.rows.push(Stop {
+            file,
             id,
             code: point.map_or(Text::EMPTY, |point| point.public_code),
             name,
-            point: point.and_then(|point| point.point),
+            point: place,
             kind: STOP,
             parent,
             wheelchair: None,
             platform: Text::EMPTY,
-        })
+        });
     }
 
-    fn write_stop(&mut self, stop: &Stop<'_>) -> Result<(), Error> {
-        let degrees = |degrees: f64| format!("{degrees:.7}");
-        let (lat, lon) =
-            stop.point.map(|(lat, lon)| (degrees(lat), degrees(lon))).unwrap_or_default();
-        let wheelchair = match stop.wheelchair {
-            None => "",
-            Some(true) => "1",
-            Some(false) => "2",
-        };
-        self.tables.row(&[
-            self.text(stop.id),
-            self.text(stop.code),
-            self.text(first_given(&[stop.name, stop.id])),
-            &lat,
-            &lon,
-            stop.kind,
-            self.text(stop.parent),
-            wheelchair,
-            self.text(stop.platform),
-        ])
+    /// Writes the rows, in the order in which the publication names the stops.
+    fn write_stop_rows(&mut self, rows: &[Stop]) -> Result<(), Error> {
+        let stand_ins = StandInPoints::new(self.publication, &self.stop_of, rows);
+        for stop in rows {
+            let wheelchair = match stop.wheelchair {
+                None => "",
+                Some(true) => "1",
+                Some(false) => "2",
+            };
+            let [id, code, name, parent, platform] = [
+                stop.id,
+                stop.code,
+                first_given(&[stop.name, stop.id]),
+                stop.parent,
+                stop.platform,
+            ]
+            .map(|text| self.text(text));
+            let write_at = |point: Option<Degrees>| {
+                let degrees = |degrees: f64| format!("{degrees:.7}");
+                point.map(|(lat, lon)| (degrees(lat), degrees(lon))).unwrap_or_default()
+            };
+            let (lat, lon) = write_at(stop.point);
+            let row = [id, code, name, &lat, &lon, stop.kind, parent, wheelchair, platform];
+            if stop.point.is_some() {
+                self.tables.row(&row)?;
+                continue;
+            }
+            let (stand_in, detail) = match stand_ins.find(stop.id) {
+                Some(point) => (
+                    Some(point),
+                    "no file says where it is; the GTFS zip has it where a stop next to it is",
+                ),
+                None => {
+                    (None, "no file says where it or a stop next to it is, which GTFS requires")
+                }
+            };
+            // That its coordinates cannot be read is reported already.
+            if !self.publication.unread.contains(&stop.id) {
+                self.complain(stop.file, "stop_without_location", detail, stop.id);
+            }
+            let (lat, lon) = write_at(stand_in);
+            let completed = [id, code, name, &lat, &lon, stop.kind, parent, wheelchair, platform];
+            self.tables.incomplete_row(&row, &completed)?;
+        }
+        Ok(())
     }
 }

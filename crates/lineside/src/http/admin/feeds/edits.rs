@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::StatusCode;
 use lineside_ingest::FeedId;
 use serde_json::Value;
 
@@ -14,8 +13,8 @@ use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
 use crate::http::parameters::Parameters;
-use crate::overrides::Keys;
-use crate::settings::What;
+use crate::overrides::{BadKey, Keys};
+use crate::settings::{NotEdited, Settings, What};
 
 fn keys_of(body: &Bytes) -> Result<Keys, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
@@ -30,7 +29,10 @@ fn keys_of(body: &Bytes) -> Result<Keys, Refusal> {
 /// http(s) URLs, secrets are texts. It is polled at once.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds", tag = "admin", security(("admin" = [])),
-    params(("dry_run" = Option<bool>, Query, description = "`true` only says what would change")),
+    params(
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change, and requests the source once"),
+        ("test" = Option<bool>, Query, description = "`false` leaves out the request of a dry run")
+    ),
     request_body(content = Object, description = "`{\"id\": \"buses\", \"url\": \"https://…\", \"poll\": \"30s\"}`"),
     responses(
         (status = 201, description = "It is there, and recorded", body = EditReply),
@@ -46,16 +48,19 @@ pub(super) async fn add(
     body: Bytes,
 ) -> Result<Response, Refusal> {
     let mut keys = keys_of(&body)?;
-    let id = keys.remove("id");
-    let bad = |reason: String| Refusal::NotEdited {
-        status: StatusCode::UNPROCESSABLE_ENTITY,
-        code: "bad_feed",
-        why: reason,
+    let id = match keys.remove("id") {
+        Some(Value::String(id)) => FeedId::new(&id).map_err(|error| error.to_string()),
+        _ => Err("expected text".to_owned()),
     };
-    let id =
-        id.as_ref().and_then(Value::as_str).ok_or_else(|| bad("id: expected text".to_owned()))?;
-    let id = FeedId::new(id).map_err(|error| bad(format!("id: {error}")))?;
-    edit(&app, id, What::Add(keys), &parameters).await
+    let mut faults = Settings::find_faults(&app, None, &keys);
+    match id {
+        Ok(id) if faults.is_empty() => edit(&app, id, What::Add(keys), &parameters).await,
+        id => {
+            let fault = id.err().map(|reason| BadKey { key: "id".to_owned(), reason });
+            faults.splice(0..0, fault);
+            Err(NotEdited::BadKeys(faults).into())
+        }
+    }
 }
 
 /// What is laid over the configuration's file for a feed
@@ -88,7 +93,9 @@ pub(super) async fn one(
     patch, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
     params(
         ("id" = String, Path, description = "The feed's id"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change; where that concerns how the \
+            source is requested, it is requested once"),
+        ("test" = Option<bool>, Query, description = "`false` leaves out the request of a dry run")
     ),
     request_body(content = Object, description = "`{\"poll\": \"30s\", \"name\": null}`"),
     responses(

@@ -127,9 +127,10 @@ fn item((n, edit): NumberedEdit) -> EditItem {
     }
 }
 
-/// Takes an edit back
+/// Undoes an edit
 ///
-/// The feed is then as it was before it; an edit that others came after is not taken back before them.
+/// Only what that edit changed is set back; later edits of other keys stay. Where a later edit changed the same key, nothing
+/// is changed and that edit is named.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds/{id}/history/{n}/undo", tag = "admin", security(("admin" = [])),
     params(
@@ -138,10 +139,10 @@ fn item((n, edit): NumberedEdit) -> EditItem {
         ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
     ),
     responses(
-        (status = 200, description = "It is as it was before, and that is recorded", body = EditReply),
+        (status = 200, description = "The edit is undone, and that is recorded", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_edit`", body = Problem),
-        (status = 409, description = "`changed_since`", body = Problem)
+        (status = 409, description = "`changed_since`: a later edit changed the same key", body = Problem)
     )
 )]
 pub(super) async fn undo(
@@ -151,4 +152,30 @@ pub(super) async fn undo(
 ) -> Result<Response, Refusal> {
     let n = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
     edit(&app, id_of(&id)?, What::Undo(n), &parameters).await
+}
+
+/// Undoes an edit of any feed
+///
+/// As `/api/v1/admin/feeds/{id}/history/{n}/undo`; numbers are unique among all feeds.
+#[utoipa::path(
+    post, path = "/api/v1/admin/history/{n}/undo", tag = "admin", security(("admin" = [])),
+    params(
+        ("n" = i64, Path, description = "The number of the edit"),
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+    ),
+    responses(
+        (status = 200, description = "The edit is undone, and that is recorded", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_edit`", body = Problem),
+        (status = 409, description = "`changed_since`: a later edit changed the same key", body = Problem)
+    )
+)]
+pub(super) async fn undo_any(
+    State(app): State<App>,
+    Path(n): Path<String>,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
+    let n = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
+    let feed = Settings::feed_of_edit(&app, n).await?;
+    edit(&app, feed, What::Undo(n), &parameters).await
 }

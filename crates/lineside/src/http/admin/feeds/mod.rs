@@ -6,6 +6,7 @@ mod asked;
 mod edits;
 mod history;
 mod shown;
+mod source_test;
 
 use axum::Json;
 use axum::extract::DefaultBodyLimit;
@@ -18,6 +19,8 @@ use utoipa_axum::routes;
 pub(crate) use self::asked::ask_now;
 pub(crate) use self::history::{before, edits_before};
 use self::shown::EditReply;
+use self::source_test::run_source_test;
+pub(crate) use self::source_test::{source_test_timed_out, test_source};
 use crate::app::App;
 use crate::http::errors::Refusal;
 use crate::http::found;
@@ -38,6 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(history::history))
         .routes(routes!(history::history_of_all))
         .routes(routes!(history::undo))
+        .routes(routes!(history::undo_any))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }
 
@@ -48,7 +52,7 @@ impl From<NotEdited> for Refusal {
             NotEdited::UnknownEdit => (StatusCode::NOT_FOUND, "unknown_edit"),
             NotEdited::Exists => (StatusCode::CONFLICT, "feed_exists"),
             NotEdited::InUse(_) => (StatusCode::CONFLICT, "feed_in_use"),
-            NotEdited::ChangedSince => (StatusCode::CONFLICT, "changed_since"),
+            NotEdited::ChangedSince(_) => (StatusCode::CONFLICT, "changed_since"),
             NotEdited::BadKeys(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_feed"),
             NotEdited::TooMany => (StatusCode::UNPROCESSABLE_ENTITY, "too_many"),
             NotEdited::NotRecorded => (StatusCode::SERVICE_UNAVAILABLE, "not_recorded"),
@@ -63,17 +67,37 @@ fn id_of(text: &str) -> Result<FeedId, Refusal> {
     FeedId::new(text).map_err(|_| Refusal::UnknownFeed(found::shortened(text)))
 }
 
-/// Does it, or with `dry_run` only says what that would come to.
+/// Applies an edit, or with `dry_run` only says what it would change. A dry run that concerns how a source is requested
+/// also requests it once.
 async fn edit(
     app: &App,
     id: FeedId,
     what: What,
     parameters: &Parameters,
 ) -> Result<Response, Refusal> {
-    let only_try =
-        parameters.choice("dry_run", [("true", true), ("false", false)])?.unwrap_or(false);
-    let is_new = matches!(what, What::Add(_));
-    let edited = Settings::edit(app, id.clone(), what, only_try).await?;
+    let choices = [("true", true), ("false", false)];
+    let only_try = parameters.choice("dry_run", choices)?.unwrap_or(false);
+    let wants_test = parameters.choice("test", choices)?.unwrap_or(true);
+    let (is_new, is_tested) = (matches!(what, What::Add(_)), only_try && wants_test);
+    let is_tested = is_tested && requests_otherwise(&what);
+    let mut edited = Settings::edit(app, id.clone(), what, only_try).await?;
+    let becomes = edited.becomes.take().filter(|_| is_tested);
+    let source = match becomes {
+        Some(config) => Some(run_source_test(app, *config).await),
+        None => None,
+    };
     let status = if is_new && !only_try { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(EditReply::of(app, &id, edited))).into_response())
+    Ok((status, Json(EditReply::new(app, &id, edited, source))).into_response())
+}
+
+/// Keys that say how a source is requested.
+const REQUEST_KEYS: [&str; 7] = ["url", "format", "headers", "query", "basic", "oauth2", "siri"];
+
+/// Whether the source of the feed would be requested in another way than before.
+fn requests_otherwise(what: &What) -> bool {
+    match what {
+        What::Add(_) => true,
+        What::Change(keys) => REQUEST_KEYS.iter().any(|key| keys.contains_key(*key)),
+        _ => false,
+    }
 }

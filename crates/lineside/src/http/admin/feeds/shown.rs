@@ -4,6 +4,7 @@ use lineside_ingest::FeedId;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::source_test::SourceTestReply;
 use crate::app::App;
 use crate::overrides::{Difference, Keys, Override, redacted, toml_of};
 use crate::settings::Edited;
@@ -59,11 +60,18 @@ pub(super) struct EditReply {
     differences: Vec<Difference>,
     /// What is then laid over the feed.
     feed: LaidOver,
+    /// One request to the source, in a dry run that adds a feed or changes how its source is requested; else null.
+    source: Option<SourceTestReply>,
 }
 
 impl EditReply {
-    pub(super) fn of(app: &App, id: &FeedId, edited: Edited) -> Self {
-        let Edited { number, changed, over, in_file, differences } = edited;
+    pub(super) fn new(
+        app: &App,
+        id: &FeedId,
+        edited: Edited,
+        source: Option<SourceTestReply>,
+    ) -> Self {
+        let Edited { number, changed, over, in_file, differences, .. } = edited;
         let names = |ids: Vec<FeedId>| ids.iter().map(ToString::to_string).collect();
         Self {
             dry_run: number.is_none(),
@@ -76,6 +84,7 @@ impl EditReply {
             },
             differences,
             feed: LaidOver::of(app, id, over.as_ref(), in_file),
+            source,
         }
     }
 }
@@ -89,6 +98,6 @@ struct Changes {
     removed: Vec<String>,
     /// Feeds that are configured otherwise.
     changed: Vec<String>,
-    /// Networks that are put together anew: their readers are given the state.
+    /// Networks that are rebuilt: their subscribers receive the whole state again.
     networks: Vec<String>,
 }

@@ -92,7 +92,8 @@ impl Telling<'_> {
     /// What is newer than what is known, as much as one delivery holds.
     fn part(self, mut memory: Memory) -> Result<News, Fault> {
         let Self { scene, service, asked, manner } = self;
-        let told = answer::records(scene, service, asked, &memory.records)?;
+        let most = answer::part_max(service);
+        let told = answer::records(scene, service, asked, &memory.records, most)?;
         let has_more = told.delivery.more_data == Some(true);
         let mut delivery = told.delivery;
         let is_whole = !manner.is_incremental && memory.is_amid;
@@ -134,7 +135,7 @@ impl Telling<'_> {
 
 fn visits(scene: &Scene, asked: &Asked, manner: Manner, memory: &Memory) -> Option<News> {
     let room = answer::room(Subject::Visits);
-    let mut delivery = answer::delivery(scene, Subject::Visits, asked, room).ok()?;
+    let mut delivery = answer::find_first_visits(scene, asked, room).ok()?;
     let stop = delivery.stop_monitorings.first_mut()?;
     let all = (!manner.is_incremental).then(|| stop.monitored_stop_visits.clone());
     let look =
@@ -144,8 +145,6 @@ fn visits(scene: &Scene, asked: &Asked, manner: Manner, memory: &Memory) -> Opti
     if let Some(all) = all {
         stop.monitored_stop_visits = all;
     }
-    // A part of what is there is all that is asked for.
-    delivery.more_data = None;
     let delivery = (is_due || !memory.is_begun).then_some(delivery);
     let memory = Memory { visits, is_begun: true, ..Memory::default() };
     Some(News { delivery, memory, has_more: false })

@@ -8,7 +8,7 @@ pub(super) enum Kind {
     Choice(&'static [(&'static str, &'static str)]),
     /// Yes or no.
     Check,
-    /// The id of a feed.
+    /// The id of a schedule feed, chosen from those that there are.
     Feed,
     /// Never shown; left empty it stays what it is.
     Secret,
@@ -35,6 +35,8 @@ impl Field {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) title: &'static str,
+    /// Whether it is always open; the others open when something in them is set or wrong.
+    pub(super) is_essential: bool,
     pub(super) fields: &'static [Field],
 }
 
@@ -42,93 +44,112 @@ const fn field(name: &'static str, label: &'static str, hint: &'static str) -> F
     Field { name, label, hint, kind: Kind::Text }
 }
 
+const fn group(title: &'static str, fields: &'static [Field]) -> Group {
+    Group { title, is_essential: false, fields }
+}
+
 const FORMATS: &[(&str, &str)] = &[
-    ("", "Told from its bytes"),
-    ("gtfs", "GTFS"),
-    ("gtfs-rt", "GTFS-Realtime"),
-    ("gbfs", "GBFS: a system, file by file"),
-    ("netex", "NeTEx: a schedule"),
+    ("", "Detect automatically"),
+    ("gtfs", "GTFS schedule"),
+    ("gtfs-rt", "GTFS Realtime"),
+    ("gbfs", "GBFS system"),
+    ("netex", "NeTEx schedule"),
     ("siri", "SIRI"),
-    ("raw", "Raw: only passed on"),
+    ("raw", "Raw: pass through unread"),
 ];
 
 /// All but headers and parameters, which are lists of their own.
 pub(super) const GROUPS: &[Group] = &[
     Group {
-        title: "How its source is asked",
+        title: "Essentials",
+        is_essential: true,
         fields: &[
-            field("url", "Address", "https://… or http://…"),
-            field("poll", "Interval", "Such as 15s, 5m or 1h; by its format if nothing is said"),
             field(
-                "timeout",
-                "Timeout",
-                "For connecting and the first byte, and for each further piece",
+                "url",
+                "Address",
+                "https://… or http://…; only the configuration file can name local files",
             ),
-            field("ttl", "Fresh for at least", "It is not asked sooner, whatever else is said"),
-            field("rate", "Rate", "At most so many requests to its host, such as 4/min"),
-            field("max_bytes", "Largest body", "Also once inflated, such as 64MiB"),
-            Field {
-                name: "serial",
-                label: "Never ask its host twice at a time",
-                hint: "",
-                kind: Kind::Check,
-            },
-        ],
-    },
-    Group {
-        title: "When it is old",
-        fields: &[
-            field("late_after", "Late after", "The age of the data from which it is called late"),
-            field(
-                "trip_late_after",
-                "A trip is late after",
-                "How far behind the timetable a trip is called late; as its network says if nothing is said",
-            ),
-            field(
-                "max_age",
-                "Served for at most",
-                "The age from which it is not served any more; for ever if nothing is said",
-            ),
-        ],
-    },
-    Group {
-        title: "What it is",
-        fields: &[
-            field("name", "Name", "For people; the id if nothing is said"),
-            field("publisher", "Publisher", ""),
-            field("licence", "Licence", ""),
-            field("theme", "Theme", "Such as bus or rail"),
             Field { name: "format", label: "Format", hint: "", kind: Kind::Choice(FORMATS) },
             Field {
                 name: "static",
                 label: "Schedule",
-                hint: "The id of the schedule feed that it belongs to",
+                hint: "For real-time feeds: the schedule that their ids refer to",
                 kind: Kind::Feed,
             },
+            field("name", "Name", "Shown on pages; default: the id"),
         ],
     },
-    Group {
-        title: "User and password",
-        fields: &[
+    group(
+        "Polling",
+        &[
+            field("poll", "Interval", "Such as 15s, 5m or 1h. Default depends on the format"),
+            field(
+                "timeout",
+                "Timeout",
+                "For connecting and the first byte, and for each further chunk",
+            ),
+            field("ttl", "Minimum age", "Minimum time between requests"),
+            field("rate", "Rate limit", "Most requests to the host, such as 4/min"),
+            field("max_bytes", "Largest body", "After decompression, too. Such as 64MiB"),
+            Field {
+                name: "serial",
+                label: "One request at a time to this host",
+                hint: "",
+                kind: Kind::Check,
+            },
+        ],
+    ),
+    group(
+        "Age limits",
+        &[
+            field("late_after", "Late after", "Age of the data from which the feed counts as late"),
+            field(
+                "trip_late_after",
+                "A trip is late after",
+                "Delay from which a trip counts as late. Default: as for its schedule",
+            ),
+            field(
+                "max_age",
+                "Serve for at most",
+                "Age from which data is no longer served. Default: no limit",
+            ),
+        ],
+    ),
+    group(
+        "Description",
+        &[
+            field("publisher", "Publisher", ""),
+            field("licence", "Licence", ""),
+            field("theme", "Theme", "Such as bus or rail"),
+        ],
+    ),
+    group(
+        "User and password",
+        &[
             field("basic.user", "User", ""),
             Field { name: "basic.password", label: "Password", hint: "", kind: Kind::Secret },
         ],
-    },
-    Group {
-        title: "Client credentials (OAuth 2)",
-        fields: &[
-            field("oauth2.token_url", "Address of its tokens", ""),
-            field("oauth2.client_id", "Client", ""),
-            Field { name: "oauth2.client_secret", label: "Secret", hint: "", kind: Kind::Secret },
+    ),
+    group(
+        "Client credentials (OAuth 2)",
+        &[
+            field("oauth2.token_url", "Token URL", ""),
+            field("oauth2.client_id", "Client ID", ""),
+            Field {
+                name: "oauth2.client_secret",
+                label: "Client secret",
+                hint: "",
+                kind: Kind::Secret,
+            },
             field("oauth2.scope", "Scope", ""),
             field("oauth2.audience", "Audience", ""),
         ],
-    },
+    ),
 ];
 
 /// Keys that are lists of names with secrets.
 pub(super) const PAIRS: [(&str, &str); 2] =
-    [("headers", "Headers of each request"), ("query", "Parameters added to the address")];
+    [("headers", "Request headers"), ("query", "Query parameters")];
 /// Keys that are tables with a few members.
 pub(super) const TABLES: [&str; 2] = ["basic", "oauth2"];
 

@@ -128,11 +128,9 @@ impl Form {
         single.chain(in_lists).collect()
     }
 
-    /// The keys that are to be others, where `over` is laid over the feed; `null` gives one back to the file.
-    ///
-    /// # Errors
-    /// What is wrong with them by itself; whether the values are good, is for others to say.
-    pub(super) fn keys(&self, over: Option<&Override>) -> Result<Keys, Vec<BadKey>> {
+    /// The keys that were changed, where `over` is laid over the feed, and what is wrong with the form itself. `null` resets
+    /// a key to the file. Whether the values are valid is checked elsewhere.
+    pub(super) fn keys(&self, over: Option<&Override>) -> (Keys, Vec<BadKey>) {
         let is_over = |key: &str| over.is_some_and(|over| over.keys.contains_key(key));
         let (mut keys, mut errors) = (Keys::new(), Vec::new());
         let mut put = |key: &str, value: Result<Option<Value>, Vec<BadKey>>| match value {
@@ -152,7 +150,7 @@ impl Form {
         for key in self.back.iter().filter(|key| is_over(key)) {
             put(key, Ok(Some(Value::Null)));
         }
-        if errors.is_empty() { Ok(keys) } else { Err(errors) }
+        (keys, errors)
     }
 
     fn changed(&self, field: &fields::Field, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
@@ -184,7 +182,7 @@ impl Form {
             let value = match (field.kind, self.given.get(field.name)) {
                 (Kind::Secret, Some(secret)) => Some(Value::from(secret.reveal())),
                 (Kind::Secret, None) if had_secret => Some(Value::from(HIDDEN)),
-                (Kind::Secret, None) => return Err(vec![bad(field.name, "it is needed")]),
+                (Kind::Secret, None) => return Err(vec![bad(field.name, "required")]),
                 _ => self.value(field.name).map(Value::from),
             };
             table.extend(value.map(|value| (name.to_owned(), value)));
@@ -208,13 +206,13 @@ impl Form {
                 }
                 Some(secret) => secret.reveal(),
                 None if row.was.is_empty() => {
-                    errors.push(bad(format!("{key}.{}", row.name), "its value is needed"));
+                    errors.push(bad(format!("{key}.{}", row.name), "the value is missing"));
                     continue;
                 }
                 None => HIDDEN,
             };
             if table.insert(row.name.clone(), Value::from(value)).is_some() {
-                errors.push(bad(format!("{key}.{}", row.name), "it stands there twice"));
+                errors.push(bad(format!("{key}.{}", row.name), "this name is used twice"));
             }
         }
         if errors.is_empty() { Ok(Some(Value::Object(table))) } else { Err(errors) }
@@ -226,7 +224,7 @@ fn taken_away(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
     if is_over {
         return Ok(Some(Value::Null));
     }
-    Err(vec![bad(key, "what the file says can be replaced, and not be taken away")])
+    Err(vec![bad(key, "the configuration file sets this: it can be replaced here, not removed")])
 }
 
 /// The field that says what another one showed at first.
@@ -260,12 +258,13 @@ mod tests {
 
     #[track_caller]
     fn check(sent: &str, laid: Value, says: Value) {
-        assert_eq!(read(sent).keys(Some(&over(laid))).map(Value::Object), Ok(says), "{sent}");
+        let (keys, errors) = read(sent).keys(Some(&over(laid)));
+        assert_eq!((Value::Object(keys), errors), (says, Vec::new()), "{sent}");
     }
 
     #[track_caller]
     fn check_refused(sent: &str, key: &str) {
-        let errors = read(sent).keys(None).unwrap_err();
+        let (_, errors) = read(sent).keys(None);
         assert_eq!(errors.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), [key], "{sent}");
     }
 
@@ -276,7 +275,7 @@ mod tests {
             "headers": {"X-Key": "***"}, "basic": {"user": "me", "password": "***"}
         });
         let form = Form::of(keys.as_object().unwrap());
-        assert_eq!(form.keys(None), Ok(Keys::new()));
+        assert_eq!(form.keys(None), (Keys::new(), Vec::new()));
         assert_eq!((form.value("poll"), form.value("serial")), (Some("15s"), Some("true")));
         assert_eq!((form.pairs("headers").len(), form.value("basic.password")), (1, None));
     }
@@ -316,9 +315,10 @@ mod tests {
         let draft = read(sent).draft();
         let again = "basic.user=me&query.name.0=key";
         let form = Form::read(&Parameters::parse(again), &draft);
-        let keys = form.keys(None).map(Value::Object);
+        let (keys, errors) = form.keys(None);
         let basic = json!({"user": "me", "password": "hunter2"});
-        assert_eq!(keys, Ok(json!({"basic": basic, "query": {"key": "hunter3"}})));
+        let wanted = json!({"basic": basic, "query": {"key": "hunter3"}});
+        assert_eq!((Value::Object(keys), errors), (wanted, Vec::new()));
         assert!(!format!("{form:?}").contains("hunter"));
     }
 }

@@ -1,15 +1,16 @@
 //! How a feed's form looks: each field with its label, what it takes, and what is wrong with it.
 
 use maud::{Markup, html};
+use serde_json::Value;
 
-use super::fields::{Field, GROUPS, Kind, PAIRS};
+use super::fields::{Field, GROUPS, Group, Kind, PAIRS};
 use super::form::{Form, name_of, value_of, was};
-use crate::overrides::{BadKey, Override};
+use crate::overrides::{BadKey, Keys, Override};
 
 /// Empty rows after those of a list.
 const ROWS_MORE: usize = 2;
-/// Feeds that are offered where one is to be named.
-const OFFERED_MAX: usize = 200;
+/// Schedules in the list of choices.
+const SCHEDULES_MAX: usize = 1_000;
 
 /// The form, and what is to be said about it.
 pub(super) struct Shown<'a> {
@@ -20,8 +21,10 @@ pub(super) struct Shown<'a> {
     pub(super) errors: &'a [BadKey],
     /// Where the secrets are kept that were given.
     pub(super) draft: Option<&'a str>,
-    /// Ids of feeds that may be schedules.
-    pub(super) schedules: Vec<String>,
+    /// Feeds that may be schedules: ids and names.
+    pub(super) schedules: Vec<(String, String)>,
+    /// The defaults of the keys.
+    pub(super) defaults: Keys,
     /// The interval of feeds of its format.
     pub(super) poll: String,
 }
@@ -31,25 +34,40 @@ impl Shown<'_> {
     pub(super) fn fields(&self, is_new: bool) -> Markup {
         html! {
             @if let Some(draft) = self.draft { input type="hidden" name="draft" value=(draft); }
-            @if is_new {
-                (self.around("id", "Id", "Its name in addresses and channels: A-Z a-z 0-9 . _ -", html! {
-                    (self.input("id", "text", &self.form.id, "", true))
-                }))
-            }
             @for group in GROUPS {
-                fieldset.group {
-                    legend { (group.title) (self.mark_of(group.fields)) }
-                    div.fields { @for field in group.fields { (self.field(field)) } }
-                    @if let Some(field) = group.fields.first().filter(|field| field.name.contains('.')) {
-                        (self.give_back(field.key()))
+                @if group.is_essential {
+                    fieldset.group {
+                        legend { (group.title) }
+                        div.fields {
+                            @if is_new {
+                                (self.around("id", "Id", "Used in URLs and channels. Letters, digits and . _ -", html! {
+                                    (self.input("id", "text", &self.form.id, "", true))
+                                }))
+                            }
+                            @for field in group.fields { (self.field(field)) }
+                        }
+                    }
+                } @else {
+                    details.group open[self.is_open(group)] {
+                        summary { (group.title) (self.mark_of(group.fields)) }
+                        fieldset.fields aria-label=(group.title) { @for field in group.fields { (self.field(field)) } }
+                        @if let Some(field) = group.fields.first().filter(|field| field.name.contains('.')) {
+                            (self.give_back(field.key()))
+                        }
                     }
                 }
             }
             @for (key, title) in PAIRS { (self.list(key, title)) }
-            datalist #schedules {
-                @for id in self.schedules.iter().take(OFFERED_MAX) { option value=(id) {} }
-            }
         }
+    }
+
+    /// Whether something in a group is wrong, or has another value than the default.
+    fn is_open(&self, group: &Group) -> bool {
+        group.fields.iter().any(|field| {
+            let default = self.defaults.get(field.name).and_then(Value::as_str);
+            let is_set = self.form.value(field.name).is_some_and(|value| default != Some(value));
+            is_set || self.form.is_given(field.name) || self.error_at(field.name).is_some()
+        })
     }
 
     /// All that is wrong, each with a link to its field.
@@ -110,7 +128,7 @@ impl Shown<'_> {
 
     /// Says that a key is another one than in the file.
     fn mark(&self, key: &str) -> Markup {
-        html! { @if self.in_file && self.is_over(key) { " " span.tag { "laid over the file" } } }
+        html! { @if self.in_file && self.is_over(key) { " " span.tag { "Overridden" } } }
     }
 
     fn give_back(&self, key: &str) -> Markup {
@@ -118,7 +136,7 @@ impl Shown<'_> {
             @if self.in_file && self.is_over(key) {
                 label.check.small {
                     input type="checkbox" name="back" value=(key) checked[self.form.back.contains(key)];
-                    span { "As in the file again" span.visually-hidden { ": " (key) } }
+                    span { "Reset to the file" span.visually-hidden { ": " (key) } }
                 }
             }
         }
@@ -149,15 +167,11 @@ impl Shown<'_> {
                 }
             },
             Kind::Secret => {
-                let kept = if self.form.is_given(name) {
-                    "The new one, not shown"
-                } else {
-                    "Kept as it is"
-                };
+                let kept = if self.form.is_given(name) { "New value, hidden" } else { "Unchanged" };
                 let has = self.form.is_given(name) || self.has_table(field.key());
                 self.input(name, "password", "", if has { kept } else { "" }, false)
             }
-            Kind::Feed => self.input(name, "text", value, "", false),
+            Kind::Feed => self.schedule(name, value),
             Kind::Text if name == "poll" => self.input(name, "text", value, &self.poll, false),
             Kind::Text => self.input(name, "text", value, "", name == "url"),
         };
@@ -166,6 +180,25 @@ impl Shown<'_> {
             @if !name.contains('.') { (self.give_back(name)) }
         };
         self.around(name, field.label, field.hint, whole)
+    }
+
+    /// A choice among the schedules that there are, and the present value in any case.
+    fn schedule(&self, name: &str, value: &str) -> Markup {
+        let is_listed = self.schedules.iter().any(|(id, _)| id == value);
+        let is_wrong = self.error_at(name).is_some();
+        let described = if is_wrong { "e-static h-static" } else { "h-static" };
+        html! {
+            select.select #f-static name=(name) aria-invalid=[is_wrong.then_some("true")] aria-describedby=(described)
+                autofocus[self.is_first(name)] {
+                option value="" { "None" }
+                @if !value.is_empty() && !is_listed { option value=(value) selected { (value) } }
+                @for (id, label) in self.schedules.iter().take(SCHEDULES_MAX) {
+                    option value=(id) selected[id == value] {
+                        @if id == label { (id) } @else { (label) " (" (id) ")" }
+                    }
+                }
+            }
+        }
     }
 
     /// Whether the feed has a table of this key.
@@ -215,7 +248,7 @@ impl Shown<'_> {
         let described = Some(described.join(" ")).filter(|ids| !ids.is_empty());
         html! {
             input.input id=(format!("f-{name}")) type=(kind) name=(name) value=[Some(value).filter(|_| kind != "password")]
-                placeholder=[Some(placeholder).filter(|text| !text.is_empty())] list=[(name == "static").then_some("schedules")]
+                placeholder=[Some(placeholder).filter(|text| !text.is_empty())]
                 autocomplete=(if kind == "password" { "new-password" } else { "off" }) spellcheck="false" required[is_needed]
                 aria-invalid=[is_wrong.then_some("true")] aria-describedby=[described] autofocus[self.is_first(name)];
         }
@@ -224,16 +257,17 @@ impl Shown<'_> {
     /// Names with their secrets, and room for more.
     fn list(&self, key: &str, title: &str) -> Markup {
         let rows = self.form.pairs(key);
+        let is_wrong = self.errors.iter().any(|error| error.key.split('.').next() == Some(key));
         html! {
-            fieldset.group {
-                legend { (title) (self.mark(key)) }
-                p.hint { "A value is never shown, and stays what it is unless another one is given. Without its name a row is gone." }
+            details.group open[!rows.is_empty() || is_wrong] {
+                summary { (title) (self.mark(key)) }
+                p.hint { "Values are hidden. Leave empty to keep; clear the name to delete the row." }
                 @for n in 0..rows.len() + ROWS_MORE {
                     @let row = rows.get(n);
                     @let (name, value) = (name_of(key, n), value_of(key, n));
                     @let placeholder = match row {
-                        Some(row) if row.given.is_some() => "The new one, not shown",
-                        Some(row) if !row.was.is_empty() => "Kept as it is",
+                        Some(row) if row.given.is_some() => "New value, hidden",
+                        Some(row) if !row.was.is_empty() => "Unchanged",
                         _ => "",
                     };
                     div.pair {

@@ -1,4 +1,4 @@
-//! `/ops/feeds/<feed>` and `/ops/add`: how a feed is configured, as a form that is tried first and then applied.
+//! `/ops/feeds/<feed>` and `/ops/add`: the configuration of a feed as a form, with preview, test and apply.
 //!
 //! The form goes through the same [`Settings::edit`] as a program's request does. It works without scripts.
 
@@ -6,6 +6,7 @@ mod fields;
 mod form;
 mod markup;
 mod sheet;
+mod source;
 
 use std::sync::Arc;
 
@@ -66,13 +67,15 @@ impl Subject {
     }
 }
 
-/// What was sent came to something else than a change.
+/// The result of a form that was not applied.
 enum Outcome {
-    /// It can be applied, and this is what it would come to.
+    /// It can be applied, with this effect.
     Tried(Edited),
-    /// It is no good.
+    /// It can be applied, and its source was requested once.
+    Tested(Option<Edited>, source::TestResult),
+    /// It has faults.
     Bad(Vec<BadKey>),
-    /// It says nothing new.
+    /// It changes nothing.
     Nothing,
 }
 
@@ -133,28 +136,28 @@ async fn sent(app: &App, subject: Option<&Subject>, request: Request) -> Result<
     let draft = sent.one("draft").map(|name| app.admin().find_draft(name));
     let is_gone = matches!(draft, Some(None));
     let form = Form::read(&sent, &draft.flatten().unwrap_or_default());
-    let over = subject.and_then(|subject| subject.over.as_ref());
-    let only_try = sent.one("do") != Some("apply") || is_gone;
-    let outcome = match what(subject, &form, over) {
-        Err(errors) => Outcome::Bad(errors),
-        Ok((_, What::Change(keys))) if keys.is_empty() => Outcome::Nothing,
-        Ok((id, what)) => match Settings::edit(app, id.clone(), what, only_try).await {
-            Ok(_) if !only_try && subject.is_none() => {
-                let done = Done::Add.told_at(&address(&id), &id);
-                return Ok(Took::Shown(go_on(&done)));
+    let wish = match sent.one("do") {
+        Some("apply") if !is_gone => Wish::Apply,
+        Some("test") if !is_gone => Wish::Test,
+        _ => Wish::Preview,
+    };
+    let outcome = match wanted_edit(app, subject, &form) {
+        Err(faults) => Outcome::Bad(faults),
+        Ok((_, What::Change(keys))) if keys.is_empty() => match (wish, subject) {
+            (Wish::Test, Some(Subject { feed: Some(feed), .. })) => {
+                Outcome::Tested(None, source::test(app, feed.config().clone()).await)
             }
-            Ok(_) if !only_try => return Ok(Took::Done),
+            _ => Outcome::Nothing,
+        },
+        Ok((id, what)) => match Settings::edit(app, id.clone(), what, wish != Wish::Apply).await {
+            Ok(_) if wish == Wish::Apply => return Ok(applied(subject, &id)),
             Ok(_) if is_gone => Outcome::Bad(vec![BadKey {
                 key: String::new(),
-                reason: "the secrets that you gave are not kept any longer: give them again"
-                    .to_owned(),
+                reason: "the secrets that you entered have expired: enter them again".to_owned(),
             }]),
-            Ok(tried) => Outcome::Tried(tried),
+            Ok(tried) => source::preview_or_test(app, tried, wish).await,
             Err(NotEdited::BadKeys(errors)) => Outcome::Bad(errors),
-            Err(NotEdited::Exists) => Outcome::Bad(vec![BadKey {
-                key: "id".to_owned(),
-                reason: NotEdited::Exists.to_string(),
-            }]),
+            Err(NotEdited::Exists) => Outcome::Bad(vec![exists()]),
             Err(why) => return Err(why.into()),
         },
     };
@@ -167,25 +170,60 @@ async fn sent(app: &App, subject: Option<&Subject>, request: Request) -> Result<
     Ok(Took::Shown(reply(status, &title, &sheet.markup(&Parameters::default()))))
 }
 
-/// What a form would have done, and with which feed.
-fn what(
+/// The button that was pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Preview,
+    Test,
+    Apply,
+}
+
+fn applied(subject: Option<&Subject>, id: &FeedId) -> Took {
+    match subject {
+        Some(_) => Took::Done,
+        None => Took::Shown(go_on(&Done::Add.told_at(&address(id), id))),
+    }
+}
+
+fn exists() -> BadKey {
+    BadKey { key: "id".to_owned(), reason: NotEdited::Exists.to_string() }
+}
+
+/// The feed and the edit that a form asks for.
+///
+/// # Errors
+/// Every fault of the form: of the id, of its rows, and of the values.
+fn wanted_edit(
+    app: &App,
     subject: Option<&Subject>,
     form: &Form,
-    over: Option<&Override>,
 ) -> Result<(FeedId, What), Vec<BadKey>> {
-    let keys = form.keys(over);
-    let Some(subject) = subject else {
-        let id = FeedId::new(&form.id);
-        let fault = id
-            .as_ref()
-            .err()
-            .map(|error| BadKey { key: "id".to_owned(), reason: error.to_string() });
-        return match (id, keys) {
-            (Ok(id), Ok(keys)) => Ok((id, What::Add(keys))),
-            (_, keys) => Err(fault.into_iter().chain(keys.err().into_iter().flatten()).collect()),
-        };
+    let (keys, mut faults) = form.keys(subject.and_then(|subject| subject.over.as_ref()));
+    let id = match subject {
+        Some(subject) => Some(subject.id.clone()),
+        None => match FeedId::new(&form.id) {
+            Ok(id) => {
+                let is_known = app.ingest().feed(id.as_str()).is_some();
+                faults.splice(0..0, is_known.then(exists));
+                Some(id)
+            }
+            Err(error) => {
+                faults.insert(0, BadKey { key: "id".to_owned(), reason: error.to_string() });
+                None
+            }
+        },
     };
-    keys.map(|keys| (subject.id.clone(), What::Change(keys)))
+    let known = subject.map(|subject| &subject.id);
+    for fault in Settings::find_faults(app, known, &keys) {
+        if !faults.iter().any(|other| other.key == fault.key) {
+            faults.push(fault);
+        }
+    }
+    match id {
+        Some(id) if faults.is_empty() && subject.is_none() => Ok((id, What::Add(keys))),
+        Some(id) if faults.is_empty() => Ok((id, What::Change(keys))),
+        _ => Err(faults),
+    }
 }
 
 fn reply(status: StatusCode, title: &str, main: &Markup) -> Response {

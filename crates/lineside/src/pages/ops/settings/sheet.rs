@@ -1,15 +1,16 @@
-//! A feed's page for admins: how it is doing, its form, what is laid over the file, its history, and the way out.
+//! A feed's page for admins: its state, form, overrides and history, and a button that removes it.
 
+use lineside_formats::Format;
 use lineside_ingest::Feed;
 use maud::{Markup, html};
 
 use super::form::Form;
 use super::markup::Shown;
-use super::{ADD, Outcome, Subject, address};
+use super::{ADD, Outcome, Subject, address, source};
 use crate::app::App;
 use crate::config::duration_text;
 use crate::http::Parameters;
-use crate::overrides::{BadKey, redacted, toml_of};
+use crate::overrides::{BadKey, defaults_of, redacted, toml_of};
 use crate::pages::ops::{acts, done, history};
 use crate::pages::{OPS, states};
 use crate::settings::Edited;
@@ -58,9 +59,6 @@ impl Sheet<'_> {
     fn form(&self) -> Markup {
         let draft = self.form.draft();
         let draft = (!draft.is_empty()).then(|| self.app.admin().keep_draft(draft));
-        let feeds = self.app.ingest().feeds();
-        // A feed that has a schedule is none.
-        let may_be = |feed: &&std::sync::Arc<Feed>| feed.config().static_feed.is_none();
         let feed = self.subject.and_then(|subject| subject.feed.as_ref());
         let shown = Shown {
             form: self.form,
@@ -68,7 +66,8 @@ impl Sheet<'_> {
             in_file: self.subject.is_some_and(|subject| subject.in_file),
             errors: self.errors(),
             draft: draft.as_deref(),
-            schedules: feeds.iter().filter(may_be).map(|feed| feed.id().to_string()).collect(),
+            schedules: schedules(self.app),
+            defaults: feed.map(|feed| defaults_of(feed.config())).unwrap_or_default(),
             poll: feed.map_or_else(String::new, |feed| {
                 duration_text(feed.config().poll_interval(feed.format()))
             }),
@@ -77,16 +76,21 @@ impl Sheet<'_> {
         html! {
             (shown.summary())
             @match self.outcome {
-                Some(Outcome::Tried(tried)) => (preview(tried)),
-                Some(Outcome::Nothing) => p.note role="alert" { "Nothing is other than it was." },
+                Some(Outcome::Tried(tried)) => (preview(tried, true)),
+                Some(Outcome::Tested(tried, result)) => {
+                    (source::show(result))
+                    @if let Some(tried) = tried { (preview(tried, false)) }
+                },
+                Some(Outcome::Nothing) => p.note role="alert" { "You have not changed anything." },
                 _ => {},
             }
             form.card.card-body.settings #settings method="post" action=(action) novalidate {
                 (shown.fields(self.subject.is_none()))
                 div.act-line {
                     button.button type="submit" name="do" value="preview" { "Preview" }
+                    button.button.plain type="submit" name="do" value="test" { "Test the source" }
                     button.button.plain type="submit" name="do" value="apply" {
-                        @if self.subject.is_none() { "Add it" } @else { "Apply" }
+                        @if self.subject.is_none() { "Add" } @else { "Apply" }
                     }
                 }
             }
@@ -98,30 +102,29 @@ impl Sheet<'_> {
         let keys = over.map(|over| redacted(&over.keys)).unwrap_or_default();
         let toml = toml_of(&subject.id, &keys).ok().filter(|_| !keys.is_empty());
         html! {
-            section.card aria-labelledby="wins" {
-                h2 #wins { "Who wins" }
+            section.card aria-labelledby="overrides" {
+                h2 #overrides { "Overrides" }
                 div.card-body.stack {
                     p {
-                        "The configuration’s file is read and never written. What is changed here is laid over it: a key that is "
-                        "changed here wins, whatever the file says, until it is given back; all else is as in the file. "
-                        @if !self.app.settings().keeps_edits() {
-                            "This server has no data_dir, so what is changed here ends with it."
+                        "Values set here override the configuration file until you reset them. The file is never written. "
+                        @if self.app.settings().keeps_edits() {
+                            "They survive restarts."
                         } @else {
-                            "It is there again after a restart."
+                            "This server has no data_dir, so they are lost when it stops."
                         }
                     }
                     @match toml {
                         Some(toml) => {
                             div {
-                                p.small.soft { "The same as it would stand in the file, but for its secrets:" }
+                                p.small.soft { "To move them to the configuration file, copy this and fill in the secrets:" }
                                 pre.toml tabindex="0" { code { (toml) } }
                             }
                         },
-                        None => p.soft { "No key of it is laid over." },
+                        None => p.soft { "No overrides." },
                     }
                     @if subject.in_file && over.is_some() {
                         form method="post" action=(format!("{}/revert", address(&subject.id))) {
-                            button.button.plain type="submit" { "Give all of it back to the file" }
+                            button.button.plain type="submit" { "Reset all to the file" }
                         }
                     }
                 }
@@ -133,12 +136,12 @@ impl Sheet<'_> {
         html! {
             section.card #history aria-labelledby="history-title" {
                 div.card-head {
-                    h2 #history-title { "History" }
-                    span.small { a href=(history::ADDRESS) { "Of all feeds" } }
+                    h2 #history-title { "History" span.soft.small { " Times in UTC" } }
+                    span.small { a href=(history::ADDRESS) { "All feeds" } }
                 }
                 @match &subject.edits {
                     Some(edits) => (history::list(self.app, edits, false, &address(&subject.id))),
-                    None => p.card-body.soft { "It cannot be read at the moment." },
+                    None => p.card-body.soft { "The history cannot be read right now." },
                 }
             }
         }
@@ -150,7 +153,7 @@ fn head(subject: &Subject) -> Markup {
     let own = address(&subject.id);
     html! {
         div.page-head {
-            p.crumbs { a href=(OPS) { "Operation" } " / " (id) }
+            p.crumbs { a href=(OPS) { "Operations" } " / " (id) }
             h1 { @match &subject.feed { Some(feed) => (feed.config().display_name()), None => (id) } }
             @if let Some(feed) = &subject.feed {
                 @let status = feed.status();
@@ -162,7 +165,7 @@ fn head(subject: &Subject) -> Markup {
                     (acts::button(id, "poll", "Poll now", Some(&own)))
                     @if feed.config().paused { (acts::button(id, "resume", "Resume", Some(&own))) }
                     @else { (acts::button(id, "pause", "Pause", Some(&own))) }
-                    a.small href=(format!("/feeds/{id}")) { "The feed’s page" }
+                    a.small href=(format!("/feeds/{id}")) { "Feed page" }
                 }
             }
         }
@@ -172,9 +175,9 @@ fn head(subject: &Subject) -> Markup {
 fn head_of_new() -> Markup {
     html! {
         div.page-head {
-            p.crumbs { a href=(OPS) { "Operation" } " / " "Add" }
+            p.crumbs { a href=(OPS) { "Operations" } " / " "Add" }
             h1 { "Add a feed" }
-            p { "It is polled at once, without a restart. The id and the address are needed; the rest may stay as it is." }
+            p { "The feed is polled right away, without a restart. Only the id and the address are required." }
         }
     }
 }
@@ -185,25 +188,25 @@ fn gone(subject: &Subject) -> Markup {
     html! {
         p.note {
             @if is_removed {
-                "The configuration’s file has this feed; it was removed here, and is left out."
+                "This feed is in the configuration file, but was removed here."
             } @else {
-                "This feed is not there any more. What was changed of it stands below."
+                "This feed was removed. Its change history is below."
             }
         }
     }
 }
 
-/// What would change, before it does.
-fn preview(tried: &Edited) -> Markup {
+/// The effect of the form, before it is applied.
+fn preview(tried: &Edited, has_focus: bool) -> Markup {
     let changed = &tried.changed;
-    let readers: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
+    let rebuilt: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
     html! {
         section.card.preview aria-labelledby="preview" {
-            h2 #preview tabindex="-1" autofocus { "What would change" }
+            h2 #preview tabindex="-1" autofocus[has_focus] { "Preview" }
             div.card-body.stack {
-                (history::changes(&tried.differences, "nothing"))
-                @if !readers.is_empty() {
-                    p { "Put together anew, so that their readers are given the state: " (readers.join(", ")) "." }
+                (history::changes(&tried.differences, "not set"))
+                @if !rebuilt.is_empty() && changed.added.is_empty() {
+                    p { "These networks will be rebuilt and clients resynchronised: " (rebuilt.join(", ")) "." }
                 }
                 div.act-line {
                     button.button type="submit" form="settings" name="do" value="apply" { "Apply" }
@@ -212,4 +215,21 @@ fn preview(tried: &Edited) -> Markup {
             }
         }
     }
+}
+
+/// Feeds that may be schedules, by id, with their names.
+fn schedules(app: &App) -> Vec<(String, String)> {
+    let is_schedule = |feed: &&std::sync::Arc<Feed>| {
+        let config = feed.config();
+        let format = feed.format().or(config.promised());
+        config.static_feed.is_none()
+            && format.is_none_or(|format| matches!(format, Format::Gtfs | Format::Netex))
+    };
+    let named = |feed: &std::sync::Arc<Feed>| {
+        (feed.id().to_string(), feed.config().display_name().to_owned())
+    };
+    let feeds = app.ingest().feeds();
+    let mut schedules: Vec<_> = feeds.iter().filter(is_schedule).map(named).collect();
+    schedules.sort();
+    schedules
 }

@@ -2,12 +2,16 @@
 //!
 //! The report is made once per state of the feed, by whoever asks first, and then lies there for all.
 
+mod cause;
+
 use std::sync::Arc;
 
 use lineside_ingest::{Feed, FeedMatches, Network};
 use lineside_sync::UnixMillis;
 
 use crate::http::{Refusal, aside};
+
+pub(crate) use cause::{IdKind, MismatchCause, likely_causes};
 
 /// The report of one feed.
 #[derive(Debug)]

@@ -1,0 +1,61 @@
+//! Redirects, followed one by one: each hop takes its own turn at its host's rate limit.
+//!
+//! A feed's secrets go to the origin that the operator named and to no other. A host of the public internet leads to
+//! hosts of the public internet only, and the bytes of another host are not shown as this feed's.
+
+use http::{StatusCode, header};
+use reqwest::Response;
+
+use super::{Failure, FailureCode, Question, client::HttpClient, http::HttpFetcher, token::Token};
+use crate::{budget::Turn, limits::REDIRECTS_MAX, source::host_of};
+
+impl HttpFetcher {
+    /// Sends the request and follows redirects until an answer begins.
+    ///
+    /// # Errors
+    /// If a host is not reached or not to be reached, or there are too many redirects.
+    pub(super) async fn follow(
+        &mut self,
+        turn: Turn,
+        token: Option<&Token>,
+    ) -> Result<(Response, Turn), Failure> {
+        let mut turn = turn;
+        let mut url = self.url.clone();
+        let first_reach = HttpClient::initial_reach(&self.config);
+        let mut reach = first_reach;
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.send_to(&url, token, reach).await?;
+            self.is_from_other_host = host_of(&url) != host_of(&self.url);
+            let location = response.headers().get(header::LOCATION);
+            let next = match location.and_then(|location| location.to_str().ok()) {
+                Some(location) if self.is_followed(response.status()) => url.join(location).ok(),
+                _ => return Ok((response, turn)),
+            };
+            match next {
+                Some(next) if matches!(next.scheme(), "http" | "https") => url = next,
+                _ => return Ok((response, turn)),
+            }
+            let is_own = url.origin() == self.url.origin();
+            reach = match is_own {
+                true => first_reach,
+                false => self.shared.client.reach_after(&response, reach),
+            };
+            // The next host may have its own limit, so the turn at this one ends first.
+            drop((response, turn));
+            turn = self.turn_at(&url).await;
+        }
+        Err(Failure::new(
+            FailureCode::Http(StatusCode::FOUND.as_u16()),
+            format!("more than {REDIRECTS_MAX} redirects"),
+        ))
+    }
+
+    /// Whether a reply with this status is a redirect to follow. A body is sent to the host that the operator named, and
+    /// only where the producer says that it is to be sent there again.
+    fn is_followed(&self, status: StatusCode) -> bool {
+        match self.question {
+            Question::Post(_) => matches!(status.as_u16(), 307 | 308),
+            _ => matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308),
+        }
+    }
+}

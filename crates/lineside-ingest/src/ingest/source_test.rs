@@ -1,0 +1,263 @@
+//! One request to a source, to see what it answers before a feed is polled.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    Format, gbfs,
+    gtfs_rt::{Payload, Shallow},
+    looks_like_html, siri, sniff,
+};
+use lineside_sync::UnixMillis;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Ingest;
+use crate::{
+    config::FeedConfig,
+    dataset::Dataset,
+    fetch::{Body, Failure, FailureCode, FetchFailure, Fetched, Fetcher},
+    limits::SOURCE_TEST_WAIT_MAX,
+    normalize::seconds,
+    poll::{decode_message, first_question},
+    source::{SiriMode, SiriSource},
+};
+
+/// What a source answered, and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceTest {
+    /// The status of the reply, if it came over HTTP.
+    pub status: Option<u16>,
+    /// The type that the reply states.
+    pub content_type: Option<String>,
+    /// The configured format, or the one detected from the bytes.
+    pub format: Option<Format>,
+    /// Bytes of the body, inflated.
+    pub bytes: u64,
+    /// From the request to the end of the body.
+    pub took: Duration,
+    /// How many of which kind are in it, such as `("trips", 120)`.
+    pub contents: Vec<(&'static str, u64)>,
+    /// Records or values that could not be read.
+    pub problems: u64,
+    /// The time that the data give themselves.
+    pub data_time: Option<UnixMillis>,
+}
+
+/// Why there is no [`SourceTest`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceTestFailure {
+    /// Another test is running.
+    #[error("another test is running: try again in a moment")]
+    Busy,
+    /// The rate of the host allows no request before this long.
+    #[error("the rate limit of the host allows the next request in {} s", .0.as_secs_f64().ceil())]
+    RateLimited(Duration),
+    /// The source did not answer, or not with anything usable.
+    #[error("{}: {}", .0.code, .0.detail)]
+    Failed(Box<FetchFailure>),
+}
+
+impl Ingest {
+    /// Requests a source once, under the rules that its feed would be polled by, and decodes the answer. Nothing is kept
+    /// or published. A subscription is tested by a plain request.
+    ///
+    /// Cancel safety: the request ends when this is dropped; a decoding that has begun holds the slot until its end.
+    ///
+    /// # Errors
+    /// Why there was no usable answer.
+    pub async fn test_source(&self, config: FeedConfig) -> Result<SourceTest, SourceTestFailure> {
+        let slot = Arc::clone(&self.shared.sources.test_slot).try_acquire_owned();
+        let slot = slot.map_err(|_| SourceTestFailure::Busy)?;
+        let clock = Arc::clone(&self.shared.clock);
+        let config = Arc::new(testable(config));
+        let (began, place) = (clock.monotonic(), self.shared.sources.place_of(&config));
+        let booking = place.book(began, began);
+        let wait = booking.at().saturating_sub(began);
+        if wait > SOURCE_TEST_WAIT_MAX {
+            return Err(SourceTestFailure::RateLimited(wait));
+        }
+        clock.sleep_until(booking.at()).await;
+        let turn = booking.turn(Arc::clone(&clock)).await;
+        let mut fetcher = Fetcher::new(&config, &self.shared.sources);
+        let asked = clock.monotonic();
+        let fetched = fetcher.fetch(turn, first_question(&config, clock.wall())).await;
+        let took = clock.monotonic().saturating_sub(asked);
+        let failed =
+            |failure: Failure| SourceTestFailure::Failed(Box::new(failure.at(clock.wall())));
+        let body = match fetched.map_err(failed)? {
+            Fetched::Body(body) => body,
+            Fetched::Nothing(status) => return Ok(empty(&config, status, took)),
+            Fetched::NotModified => {
+                return Err(failed(Failure::new(FailureCode::Empty, "the answer has no body")));
+            }
+        };
+        let (status, bytes) = (body.status, body.bytes.clone());
+        let _load = self.shared.loads.acquire().await;
+        let result = read(&config, body, took, clock.wall(), slot).await;
+        result.map_err(|failure| failed(failure.of_reply(status, bytes.len() as u64, None)))
+    }
+}
+
+/// The same feed, requested and not subscribed to.
+fn testable(config: FeedConfig) -> FeedConfig {
+    let siri = config.siri.map(|siri| match siri.mode {
+        SiriMode::Subscribe => {
+            Arc::new(SiriSource { mode: SiriMode::Request, ..SiriSource::clone(&siri) })
+        }
+        _ => siri,
+    });
+    FeedConfig { siri, ..config }
+}
+
+/// A real-time source may answer without a body.
+fn empty(config: &FeedConfig, status: u16, took: Duration) -> SourceTest {
+    SourceTest {
+        status: Some(status),
+        content_type: None,
+        format: config.promised(),
+        bytes: 0,
+        took,
+        contents: Vec::new(),
+        problems: 0,
+        data_time: None,
+    }
+}
+
+async fn read(
+    config: &FeedConfig,
+    body: Body,
+    took: Duration,
+    now: UnixMillis,
+    slot: OwnedSemaphorePermit,
+) -> Result<SourceTest, Failure> {
+    let Body { bytes, content_type, status, .. } = body;
+    let is_converted = config.converter.is_some();
+    let format = format_of(config, &bytes)?;
+    let mut test = SourceTest {
+        status,
+        content_type,
+        format,
+        bytes: bytes.len() as u64,
+        took,
+        contents: Vec::new(),
+        problems: 0,
+        data_time: None,
+    };
+    match format {
+        // What a program of the operator's makes of it is seen when the feed is polled.
+        _ if is_converted => {}
+        Some(Format::GtfsRt) => {
+            let (message, problems) = decode_message(bytes, config.max_bytes).await?;
+            test.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
+            test.contents = count_entities(&message);
+            test.problems = problems.total();
+        }
+        Some(format @ (Format::Gtfs | Format::Netex | Format::Siri | Format::Gbfs)) => {
+            let id = config.id.clone();
+            let decode = move || {
+                let _slot = slot;
+                match format {
+                    Format::Siri => count_siri(&bytes),
+                    Format::Gbfs => count_files(&bytes),
+                    _ => Dataset::load_as(id, bytes, format, now).map(|it| count_schedule(&it)),
+                }
+            };
+            let decoded = tokio::task::spawn_blocking(decode).await.map_err(|_| {
+                Failure::new(FailureCode::Decode, "decoding stopped because of a bug in Lineside")
+            })?;
+            (test.contents, test.problems) = decoded.map_err(|error| Failure::refused(&error))?;
+        }
+        Some(Format::Raw) | None => {}
+    }
+    Ok(test)
+}
+
+/// The format of the bytes, unless they are not what was configured.
+fn format_of(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Format>, Failure> {
+    if bytes.is_empty() {
+        return Err(Failure::new(FailureCode::Empty, "the body is empty"));
+    }
+    if config.promised() != Some(Format::Raw) && looks_like_html(bytes) {
+        return Err(Failure::new(FailureCode::Html, "a web page came instead of data"));
+    }
+    Ok(config.promised().or_else(|| sniff(bytes)))
+}
+
+type Counted = (Vec<(&'static str, u64)>, u64);
+
+fn count_entities(message: &Shallow) -> Vec<(&'static str, u64)> {
+    let kinds = [
+        ("trip updates", Payload::TRIP_UPDATE),
+        ("vehicles", Payload::VEHICLE),
+        ("alerts", Payload::ALERT),
+    ];
+    let count = |payload: Payload| {
+        message.entities.iter().filter(|entity| entity.payload.contains(payload)).count() as u64
+    };
+    kinds.map(|(name, payload)| (name, count(payload))).to_vec()
+}
+
+fn count_schedule(dataset: &Dataset) -> Counted {
+    let timetable = &dataset.timetable;
+    let contents = vec![
+        ("routes", timetable.routes().len() as u64),
+        ("stops", timetable.stops().len() as u64),
+        ("trips", timetable.trips().len() as u64),
+    ];
+    (contents, dataset.problems.total())
+}
+
+fn count_siri(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
+    let (message, problems) = siri::decode(bytes, &TimeZone::UTC, &siri::Limits::default())?;
+    let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);
+    for delivery in message.deliveries() {
+        let frames = delivery.estimated_timetables.iter().flat_map(|it| &it.frames);
+        journeys += frames.map(|frame| frame.estimated_vehicle_journeys.len()).sum::<usize>();
+        let monitorings = delivery.vehicle_monitorings.iter();
+        vehicles += monitorings.map(|it| it.vehicle_activities.len()).sum::<usize>();
+        let boards = delivery.stop_monitorings.iter();
+        visits += boards.map(|it| it.monitored_stop_visits.len()).sum::<usize>();
+        let exchanges = delivery.situation_exchanges.iter();
+        situations += exchanges.map(|it| it.situations.len()).sum::<usize>();
+    }
+    let counts = [
+        ("journeys", journeys),
+        ("vehicles", vehicles),
+        ("stop visits", visits),
+        ("situations", situations),
+    ];
+    Ok((counts.map(|(name, n)| (name, n as u64)).to_vec(), problems.total()))
+}
+
+fn count_files(bytes: &Bytes) -> Result<Counted, lineside_formats::Error> {
+    let (discovery, problems) = gbfs::decode(bytes, &gbfs::Limits::default())?;
+    Ok((vec![("files", discovery.entries.len() as u64)], problems.total()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config::FeedId, source::Location};
+
+    fn config(format: Option<Format>) -> FeedConfig {
+        let url = Location::parse("https://a.example/x").unwrap();
+        FeedConfig { format, ..FeedConfig::new(FeedId::new("a").unwrap(), url) }
+    }
+
+    #[test]
+    fn a_web_page_is_a_failure_unless_the_feed_is_raw() {
+        let page = Bytes::from_static(b"<!DOCTYPE html><html><body>Sorry</body></html>");
+        let failure = format_of(&config(None), &page).unwrap_err();
+        assert_eq!(failure.code, FailureCode::Html);
+        assert_eq!(format_of(&config(Some(Format::Raw)), &page).unwrap(), Some(Format::Raw));
+        assert_eq!(format_of(&config(None), &Bytes::new()).unwrap_err().code, FailureCode::Empty);
+    }
+
+    #[test]
+    fn a_subscription_is_tested_by_a_request() {
+        let siri = SiriSource { mode: SiriMode::Subscribe, ..SiriSource::default() };
+        let feed = FeedConfig { siri: Some(Arc::new(siri)), ..config(Some(Format::Siri)) };
+        assert_eq!(testable(feed).siri.unwrap().mode, SiriMode::Request);
+    }
+}

@@ -1,0 +1,87 @@
+//! Routes as riders ask for them: "1", "line 1", "tram 1", "T1".
+
+use super::fold::has_words;
+use crate::route_mode::RouteMode;
+
+/// Words that stand before a line's name and say nothing.
+const LINE_WORDS: [&str; 6] = ["line", "route", "linie", "ligne", "linje", "linea"];
+
+/// A search for routes.
+#[derive(Debug)]
+pub(super) struct RouteQuery {
+    /// All words, as written.
+    words: Vec<String>,
+    /// The words that name the line where others name its mode, or say no more than that it is one.
+    name: Vec<String>,
+    mode: Option<RouteMode>,
+    /// A number behind a letter that stands for a mode, as in T1.
+    number: Option<(RouteMode, String)>,
+}
+
+/// Whether a folded word says that a line is meant, or which mode.
+pub(super) fn is_generic(word: &str) -> bool {
+    LINE_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
+}
+
+impl RouteQuery {
+    pub(super) fn new(words: Vec<String>) -> RouteQuery {
+        let is_name = |word: &&String| !is_generic(word);
+        let name: Vec<String> = words.iter().filter(is_name).cloned().collect();
+        let mode = words.iter().find_map(|word| RouteMode::from_word(word));
+        let number = match &name[..] {
+            [one] => number(one),
+            _ => None,
+        };
+        RouteQuery { name, mode, number, words }
+    }
+
+    /// How well a route fits, 0 best; `None` if it does not. `folded` is its short and long name.
+    pub(super) fn rank(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
+        let mode = RouteMode::from_route_type(route_type);
+        let fits_mode = self.mode.is_none_or(|wanted| wanted == mode);
+        if !self.name.is_empty() && fits_mode && has_words(folded, &self.name) {
+            let is_exact = self.name.join(" ") == short_name;
+            return Some(if is_exact { 0 } else { 3 });
+        }
+        if has_words(folded, &self.words) {
+            return Some(2);
+        }
+        let is_number = |(wanted, number): &(RouteMode, String)| {
+            *wanted == mode && fits_mode && number == short_name
+        };
+        self.number.as_ref().is_some_and(is_number).then_some(1)
+    }
+}
+
+/// A word of a letter that stands for a mode and a number.
+fn number(word: &str) -> Option<(RouteMode, String)> {
+    let mut letters = word.chars();
+    let mode = RouteMode::from_letter(letters.next()?)?;
+    let number = letters.as_str();
+    number.starts_with(|first: char| first.is_ascii_digit()).then(|| (mode, number.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fold::query_words;
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_by_its_name_its_mode_and_a_letter_for_that() {
+        let rank = |query: &str, short_name: &str, long_name: &str, route_type: u16| {
+            let folded = format!("{short_name} {long_name}");
+            RouteQuery::new(query_words(query)).rank(&folded, short_name, route_type)
+        };
+        for query in ["1", "line 1", "Linie 1", "tram 1", "Tram line 1"] {
+            assert_eq!(rank(query, "1", "harbour", 0), Some(0), "{query}");
+            assert!(rank(query, "10", "harbour", 0) > Some(0), "{query}");
+            assert_eq!(rank(query, "2", "harbour", 0), None, "{query}");
+        }
+        assert_eq!(rank("T1", "1", "harbour", 0), Some(1));
+        assert_eq!(rank("T1", "1", "harbour", 3), None, "a bus");
+        assert_eq!(rank("T1", "t1", "harbour", 3), Some(0), "it is called so");
+        assert_eq!(rank("bus 1", "1", "harbour", 0), None);
+        assert_eq!(rank("tram museum", "9", "tram museum", 3), Some(2));
+        assert_eq!(rank("tram", "9", "harbour", 0), None, "a mode alone is no name");
+    }
+}

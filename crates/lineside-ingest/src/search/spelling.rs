@@ -1,0 +1,132 @@
+//! Typing errors in a search: which known word a misspelled one stands for.
+
+/// Shorter words are not corrected: too many words are near them. In characters.
+const CORRECTED_CHARS_MIN: usize = 4;
+/// From this length on two errors are allowed, else one. In characters.
+const TWO_ERRORS_CHARS_MIN: usize = 8;
+/// Longer words are not compared.
+const COMPARED_CHARS_MAX: usize = 40;
+
+/// Looks for the known word that a misspelled one is nearest to.
+#[derive(Debug)]
+pub(super) struct SpellingMatcher {
+    word: Vec<char>,
+    errors_max: usize,
+    best: Option<Candidate>,
+}
+
+/// A known word. The least is the best.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Errors up to the end of the misspelled word: its writer may not have typed all of it.
+    prefix_errors: usize,
+    /// Errors in the whole word.
+    errors: usize,
+    text: String,
+}
+
+impl SpellingMatcher {
+    /// `None` for a word that is not corrected: a short one, or a number.
+    pub(super) fn new(word: &str) -> Option<SpellingMatcher> {
+        let letters: Vec<char> = word.chars().collect();
+        let is_corrected = (CORRECTED_CHARS_MIN..=COMPARED_CHARS_MAX).contains(&letters.len())
+            && !letters.iter().any(char::is_ascii_digit);
+        let errors_max = if letters.len() < TWO_ERRORS_CHARS_MIN { 1 } else { 2 };
+        is_corrected.then_some(SpellingMatcher { word: letters, errors_max, best: None })
+    }
+
+    /// The letter that corrections begin with: first letters are rarely wrong, and so few words are compared.
+    pub(super) fn first_letter(&self) -> char {
+        self.word[0]
+    }
+
+    /// Compares a known word.
+    pub(super) fn compare(&mut self, known: &str) {
+        let n_chars = known.chars().count();
+        if n_chars + self.errors_max < self.word.len() || n_chars > COMPARED_CHARS_MAX {
+            return;
+        }
+        let known_chars: Vec<char> = known.chars().collect();
+        let Some((prefix_errors, errors)) = count_errors(&self.word, &known_chars, self.errors_max)
+        else {
+            return;
+        };
+        let is_better =
+            self.best.as_ref().is_none_or(|best| (prefix_errors, errors, known) < best.key());
+        if is_better {
+            self.best = Some(Candidate { prefix_errors, errors, text: known.to_owned() });
+        }
+    }
+
+    /// The nearest known word.
+    pub(super) fn into_best(self) -> Option<String> {
+        self.best.map(|best| best.text)
+    }
+}
+
+impl Candidate {
+    fn key(&self) -> (usize, usize, &str) {
+        (self.prefix_errors, self.errors, &self.text)
+    }
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbors between a word and a known one: up to the word's end, and in
+/// all. `None` if there are more than `most` up to the word's end.
+fn count_errors(word: &[char], known: &[char], most: usize) -> Option<(usize, usize)> {
+    let width = known.len() + 1;
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..width).collect();
+    for (row, letter) in word.iter().enumerate() {
+        let mut current = vec![row + 1; width];
+        for column in 1..width {
+            let differs = usize::from(known[column - 1] != *letter);
+            let mut errors =
+                (last[column - 1] + differs).min(last[column] + 1).min(current[column - 1] + 1);
+            let is_swap = row > 0
+                && column > 1
+                && known[column - 2] == *letter
+                && known[column - 1] == word[row - 1];
+            if is_swap {
+                errors = errors.min(before[column - 2] + 1);
+            }
+            current[column] = errors;
+        }
+        if current.iter().all(|errors| *errors > most) {
+            return None;
+        }
+        before = std::mem::replace(&mut last, current);
+    }
+    let prefix_errors = *last.iter().min()?;
+    (prefix_errors <= most).then_some((prefix_errors, last[width - 1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, known: &[&str], expect: Option<&str>) {
+        let best = SpellingMatcher::new(word).and_then(|mut matcher| {
+            known.iter().for_each(|known| matcher.compare(known));
+            matcher.into_best()
+        });
+        assert_eq!(best.as_deref(), expect, "{word}");
+    }
+
+    #[test]
+    fn one_wrong_letter_and_two_in_a_long_word_are_corrected() {
+        check("centrl", &["castle", "central", "cemetery"], Some("central"));
+        check("cenrtal", &["central"], Some("central"));
+        check("hauptbanhof", &["hauptbahnhof", "hauptstrasse"], Some("hauptbahnhof"));
+        check("schtten", &["schottenring"], Some("schottenring"));
+        check("cxxtrl", &["central"], None);
+    }
+
+    #[test]
+    fn short_words_and_numbers_stay_as_they_are() {
+        check("est", &["east"], None);
+        check("1042", &["1043"], None);
+        check("", &["east"], None);
+        check(&"a".repeat(100), &[&"a".repeat(99)], None);
+    }
+}

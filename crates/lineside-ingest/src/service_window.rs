@@ -1,0 +1,87 @@
+//! The service days of a timetable: when it begins, when it ends, and how long that is from now.
+
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use lineside_formats::gtfs::Timetable;
+use lineside_sync::UnixMillis;
+
+/// Days before the end from which a timetable is said to expire soon.
+pub const EXPIRES_SOON_DAYS: i64 = 7;
+
+/// From the first to the last service day of a timetable, in the agency's zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceWindow {
+    /// The first day on which any service runs.
+    pub start: Date,
+    /// The last day on which any service runs.
+    pub end: Date,
+    /// The agency's zone, in which days begin and end.
+    pub zone: TimeZone,
+}
+
+/// When the service of a timetable ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceEnd {
+    /// The last service day.
+    pub last_day: Date,
+    /// The end of that day in the agency's zone.
+    pub at: UnixMillis,
+}
+
+impl ServiceWindow {
+    /// The window of a timetable; `None` if no service of it ever runs.
+    pub fn from_timetable(timetable: &Timetable) -> Option<ServiceWindow> {
+        let (start, end) = timetable.service_range()?;
+        Some(ServiceWindow { start, end, zone: timetable.timezone().clone() })
+    }
+
+    /// Days from today to the last service day: 0 on that day, negative once it is past. `None` if `now` is no time that
+    /// a calendar has.
+    pub fn days_left(&self, now: UnixMillis) -> Option<i64> {
+        let at = Timestamp::from_millisecond(now.0).ok()?;
+        let today = at.to_zoned(self.zone.clone()).date();
+        Some(i64::from((self.end - today).get_days()))
+    }
+
+    /// The end of the last service day: the first moment of the day after it.
+    pub fn end_of_service(&self) -> Option<UnixMillis> {
+        let end = self.end.tomorrow().ok()?.to_zoned(self.zone.clone()).ok()?;
+        Some(UnixMillis(end.timestamp().as_millisecond()))
+    }
+
+    /// The end of service, if it is past.
+    pub fn ended(&self, now: UnixMillis) -> Option<ServiceEnd> {
+        let at = self.end_of_service()?;
+        (at <= now).then_some(ServiceEnd { last_day: self.end, at })
+    }
+
+    /// The days left, if the window ends within [`EXPIRES_SOON_DAYS`] and has not ended yet.
+    pub fn expires_in(&self, now: UnixMillis) -> Option<i64> {
+        self.days_left(now).filter(|days| (0..=EXPIRES_SOON_DAYS).contains(days))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn days_begin_and_end_in_the_zone_of_the_agency() {
+        let zone = TimeZone::get("Pacific/Auckland").unwrap();
+        let end = date(2024, 6, 1);
+        let window = ServiceWindow { start: date(2024, 1, 1), end, zone };
+        let at = |text: &str| UnixMillis(text.parse::<Timestamp>().unwrap().as_millisecond());
+        // Auckland is twelve hours ahead in June: its 2 June begins at noon.
+        let last_moment = at("2024-06-01T11:59:59Z");
+        assert_eq!(window.days_left(last_moment), Some(0));
+        assert_eq!((window.ended(last_moment), window.expires_in(last_moment)), (None, Some(0)));
+        let next_day = at("2024-06-01T12:00:00Z");
+        let ended = ServiceEnd { last_day: end, at: next_day };
+        assert_eq!((window.ended(next_day), window.expires_in(next_day)), (Some(ended), None));
+        assert_eq!(window.end_of_service(), Some(next_day));
+        assert_eq!(window.expires_in(at("2024-05-25T10:00:00Z")), Some(7));
+        assert_eq!(window.expires_in(at("2024-05-24T10:00:00Z")), None);
+        assert_eq!(window.days_left(UnixMillis(i64::MAX)), None);
+    }
+}

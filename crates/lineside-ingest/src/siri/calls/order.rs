@@ -1,0 +1,70 @@
+//! The order of a journey's calls in time: which of them are over, and times that never run backwards.
+
+use super::{Planned, Times};
+
+/// How many of the calls are over at a moment: all up to the last one of which that is known. What lies before the
+/// first prediction is over if its time by the timetable is, because producers leave out what is.
+pub(in crate::siri) fn n_over(calls: &[Planned<'_>], at: i64) -> usize {
+    let is_before = |time: Option<i64>| time.is_some_and(|time| time < at);
+    let known = calls.iter().rposition(|call| is_before(call.through()));
+    let known = known.map_or(0, |last| last + 1);
+    let first = first_predicted(calls);
+    let unsaid = calls[..first].iter().take_while(|call| is_before(call.aimed_through())).count();
+    // An early vehicle has passed calls that are planned later than it is expected at the next one.
+    let has_begun = calls.first().is_some_and(|call| is_before(call.aimed_through()));
+    let due = calls.get(first).and_then(Planned::due).filter(|_| has_begun);
+    let is_after = |call: &Planned<'_>| due.zip(call.aimed_through()).is_some_and(|(a, b)| a < b);
+    let passed_early = calls[..first].iter().rposition(is_after).map_or(0, |last| last + 1);
+    known.max(unsaid).max(passed_early)
+}
+
+/// Whether all calls have a `stop_sequence` from 1 on that rises, as `Order` has to.
+pub(in crate::siri) fn are_numbered(calls: &[Planned<'_>]) -> bool {
+    calls.iter().all(|call| call.sequence.is_some_and(|sequence| sequence > 0))
+        && calls.is_sorted_by(|a, b| a.sequence < b.sequence)
+}
+
+/// The number of the first call with a predicted time; 0 where there is none.
+fn first_predicted(calls: &[Planned<'_>]) -> usize {
+    calls.iter().position(|call| call.through().is_some()).unwrap_or(0)
+}
+
+/// Removes predicted times from calls that are over. The delay of a vehicle says when it will be at the calls to come, and
+/// not when it was at those before.
+pub(in crate::siri) fn forget_past(over: &mut [Planned<'_>]) {
+    for call in over {
+        call.expected = Times::default();
+    }
+}
+
+/// Gives times to calls of which nothing is predicted where planned times would run backwards: a call that is left out has
+/// the delay of the call before it, and no call before the first prediction is later than that.
+pub(in crate::siri) fn keep_order(calls: &mut [Planned<'_>]) {
+    let mut delay = None;
+    for call in calls.iter_mut() {
+        if call.is_skipped {
+            let late = |aimed: Option<i64>| Some(aimed?.saturating_add(delay?));
+            let Times { arrival, departure } = call.aimed;
+            call.carried = Times { arrival: late(arrival), departure: late(departure) };
+        } else {
+            delay = call.delay();
+        }
+    }
+    let first = first_predicted(calls);
+    let mut next: Option<i64> = None;
+    for (index, call) in calls.iter_mut().enumerate().rev() {
+        let is_open = call.through().is_none() && (call.is_skipped || index < first);
+        if let Some(next) = next.filter(|_| is_open) {
+            let bounded = |carried: Option<i64>, aimed: Option<i64>| match carried.or(aimed) {
+                Some(time) if time > next => Some(next),
+                _ => carried,
+            };
+            let Times { arrival, departure } = call.carried;
+            call.carried = Times {
+                arrival: bounded(arrival, call.aimed.arrival),
+                departure: bounded(departure, call.aimed.departure),
+            };
+        }
+        next = call.due().or(call.carried.arrival).or(call.carried.departure).or(next);
+    }
+}

@@ -1,0 +1,198 @@
+//! Which state a feed is in, by what is known of it.
+
+use super::*;
+use crate::fetch::{Failure, FailureCode};
+
+const RULES: Rules = Rules {
+    late_after: Duration::from_secs(300),
+    max_age: None,
+    paused: false,
+    ended: None,
+    ttl: Duration::ZERO,
+    expectation: Expectation {
+        under_way: None,
+        usual: None,
+        told: 0,
+        tells_of_trips: true,
+        heard_at: UnixMillis(0),
+        unchanged_since: UnixMillis(0),
+    },
+};
+
+fn good(at: i64) -> FeedStatus {
+    FeedStatus {
+        last_success: Some(UnixMillis::from_seconds(at)),
+        data_time: Some(UnixMillis::from_seconds(at)),
+        entities: 3,
+        format: Some(Format::GtfsRt),
+        ..FeedStatus::default()
+    }
+}
+
+fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
+    let at = UnixMillis::from_seconds(at);
+    let detail = "the answer was 500 Internal Server Error";
+    status.last_error = Some(Failure::new(FailureCode::Http(500), detail).at(at));
+    status
+}
+
+fn check(mut status: FeedStatus, now: i64, rules: &Rules, state: FeedState, says: &str) {
+    let now = UnixMillis::from_seconds(now);
+    status.judge(now, now, rules);
+    assert_eq!(status.state, state, "{}", status.reason);
+    assert!(status.reason.contains(says), "{}", status.reason);
+}
+
+#[test]
+fn each_state_has_its_reason() {
+    check(FeedStatus::default(), 1000, &RULES, FeedState::Unknown, "not been polled");
+    check(good(1000), 1010, &RULES, FeedState::Ok, "fresh");
+    check(good(1000), 1301, &RULES, FeedState::Late, "more than 5 min old");
+    check(good(1000), 4601, &RULES, FeedState::Stale, "1 h old");
+    check(good(2000), 1000, &RULES, FeedState::Late, "ahead");
+    check(failed(good(1000), 1010), 1010, &RULES, FeedState::Stale, "http_500");
+    check(failed(good(1000), 1310), 1310, &RULES, FeedState::Failing, "for more than 5 min");
+    check(failed(FeedStatus::default(), 5), 5, &RULES, FeedState::Failing, "nothing good");
+    check(
+        FeedStatus { entities: 0, ..good(1000) },
+        1000,
+        &RULES,
+        FeedState::Empty,
+        "nothing in it",
+    );
+    let gathering = FeedStatus { is_gathering: true, entities: 0, ..good(1000) };
+    check(gathering.clone(), 1000, &RULES, FeedState::Unknown, "not told all");
+    check(failed(gathering, 1010), 1010, &RULES, FeedState::Stale, "http_500");
+    let restored = FeedStatus { is_restored: true, ..good(1000) };
+    check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
+    let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };
+    check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
+}
+
+#[test]
+fn what_is_too_little_depends_on_what_should_be_under_way() {
+    let expecting = |under_way, told, unchanged_since| Rules {
+        expectation: Expectation {
+            under_way: Some(under_way),
+            usual: Some(f64::from(under_way) * 0.9),
+            told,
+            tells_of_trips: true,
+            heard_at: UnixMillis::from_seconds(1000),
+            unchanged_since: UnixMillis::from_seconds(unchanged_since),
+        },
+        ..RULES
+    };
+    let nothing = FeedStatus { entities: 0, ..good(1000) };
+    check(nothing.clone(), 1000, &expecting(0, 0, 0), FeedState::Ok, "no trip is under way");
+    check(nothing, 1000, &expecting(50, 0, 0), FeedState::Empty, "nothing in it");
+    let morning = expecting(50, 10, 1000);
+    check(good(1000), 1000, &morning, FeedState::Empty, "less than half");
+    check(good(1000), 1000, &expecting(50, 40, 1000), FeedState::Ok, "fresh");
+    check(good(1000), 1000, &expecting(50, 40, 600), FeedState::Late, "said the same");
+    check(good(1000), 1000, &expecting(5, 40, 600), FeedState::Ok, "fresh");
+}
+
+#[test]
+fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
+    let about_else = |under_way| Rules {
+        expectation: Expectation { tells_of_trips: false, under_way, ..RULES.expectation },
+        ..RULES
+    };
+    let nothing = FeedStatus { entities: 0, ..good(1000) };
+    for under_way in [None, Some(50)] {
+        check(nothing.clone(), 1000, &about_else(under_way), FeedState::Ok, "so far");
+    }
+    let schedule = FeedStatus { format: Some(Format::Gtfs), ..nothing };
+    check(schedule, 1000, &about_else(None), FeedState::Empty, "nothing in it");
+}
+
+#[test]
+fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
+    let under_way =
+        |under_way| Rules { expectation: Expectation { under_way, ..RULES.expectation }, ..RULES };
+    let at = UnixMillis::from_seconds(9_000);
+    // The good data from before are old by now; that is not what it is judged by.
+    let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
+    check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
+    check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "nothing in it");
+    check(nothing.clone(), 9_000, &under_way(None), FeedState::Empty, "nothing in it");
+    check(failed(nothing, 9_000), 9_000, &under_way(Some(0)), FeedState::Failing, "http_500");
+    let first = FeedStatus { nothing_since: Some(at), ..FeedStatus::default() };
+    check(first, 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
+}
+
+#[test]
+fn since_moves_only_with_the_state() {
+    let mut status = good(1000);
+    let at = UnixMillis::from_seconds;
+    status.judge(at(1000), at(1000), &RULES);
+    status.judge(at(1100), at(1100), &RULES);
+    assert_eq!(status.since, at(1000));
+    status.judge(at(1400), at(1400), &RULES);
+    assert_eq!((status.state, status.since), (FeedState::Late, at(1400)));
+}
+
+#[test]
+fn outcomes_are_counted_by_name() {
+    let mut status = FeedStatus::default();
+    for outcome in ["new", "same", "new", "http_500"] {
+        status.count(outcome);
+    }
+    assert_eq!(status.fetches, 4);
+    assert_eq!(status.outcomes[0], ("new".into(), 2));
+}
+
+#[test]
+fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
+    let strict = Rules { late_after: Duration::from_secs(3 * 3600), ..RULES };
+    let day = 24 * 3600;
+    check(good(1000), 1000 + 900, &RULES, FeedState::Late, "more than 10 min old");
+    check(good(1000), 1000 + 3_599, &RULES, FeedState::Late, "more than 50 min old");
+    check(good(1000), 1000 + 7_300, &RULES, FeedState::Stale, "2 h old");
+    check(good(1000), 1000 + 3_009 * day + 5, &RULES, FeedState::Stale, "3,009 days old");
+    check(good(1000), 1000 + 4 * 3600, &strict, FeedState::Late, "4 h old");
+    check(good(1000), 1000 + 2 * day, &strict, FeedState::Stale, "2 days old");
+    let alerts = FeedStatus { entities: 0, tells_of_alerts_only: true, ..good(1000) };
+    let about_alerts =
+        Rules { expectation: Expectation { tells_of_trips: false, ..RULES.expectation }, ..RULES };
+    check(alerts.clone(), 1000 + day, &about_alerts, FeedState::Ok, "nothing in it");
+    check(alerts, 1000 + 1_111 * day, &about_alerts, FeedState::Stale, "1,111 days old");
+}
+
+#[test]
+fn a_time_that_cannot_be_is_not_fresh() {
+    let status = FeedStatus { data_time: None, has_impossible_time: true, ..good(1000) };
+    check(status, 1000, &RULES, FeedState::Late, "impossible");
+}
+
+#[test]
+fn an_expired_schedule_is_expired_unless_its_source_fails_for_long() {
+    let schedule = FeedStatus { format: Some(Format::Gtfs), data_time: None, ..good(1000) };
+    let end = ServiceEnd { last_day: jiff::civil::date(2024, 6, 1), at: UnixMillis(7) };
+    let ended = Rules { ended: Some(end), ..RULES };
+    check(schedule.clone(), 1000, &RULES, FeedState::Ok, "fresh");
+    check(schedule.clone(), 1000, &ended, FeedState::Expired, "1 June 2024");
+    check(failed(schedule.clone(), 1010), 1010, &ended, FeedState::Expired, "1 June 2024");
+    check(failed(schedule.clone(), 1310), 1310, &ended, FeedState::Failing, "http_500");
+    let mut status = schedule.clone();
+    status.judge(UnixMillis(9), UnixMillis(9), &ended);
+    assert_eq!(status.since, end.at);
+    let empty = FeedStatus { entities: 0, ..schedule };
+    check(empty, 1000, &ended, FeedState::Empty, "nothing in it");
+}
+
+#[test]
+fn a_paused_feed_keeps_the_state_before_its_pause() {
+    let at = UnixMillis::from_seconds;
+    let paused = Rules { paused: true, ..RULES };
+    let mut status = good(1000);
+    status.judge(at(1000), at(1000), &RULES);
+    status.judge(at(1010), at(1010), &paused);
+    assert_eq!((status.state, status.since), (FeedState::Paused, at(1010)));
+    assert_eq!(status.state_before_pause, Some(FeedState::Ok));
+    status.judge(at(9000), at(9000), &paused);
+    assert_eq!((status.state_before_pause, status.since), (Some(FeedState::Ok), at(1010)));
+    assert!(!status.state.is_trouble());
+    status.judge(at(9001), at(9001), &RULES);
+    assert_eq!((status.state, status.state_before_pause), (FeedState::Stale, None));
+}

@@ -1,0 +1,476 @@
+//! One trip on one service date: its calls by the timetable, joined with what trip updates predict.
+//!
+//! A pure function of a network's state and a moment, like [`departures()`](crate::departures()).
+
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use lineside_formats::{
+    gtfs::{StopIdx, StopTime, Timetable, TripIdx},
+    gtfs_rt::proto::{
+        TripUpdate,
+        trip_descriptor::ScheduleRelationship,
+        trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
+    },
+};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use crate::{
+    config::FeedId,
+    departures::{Said, gtfs_time, said_of},
+    limits::TRIP_CALLS_MAX,
+    network::NetworkState,
+    normalize::{
+        Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, is_extra_off,
+        nearest_service_date, parse_date,
+    },
+    record::{DepartureStatus, Kind, Record},
+};
+
+/// Which run of a trip is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct TripQuery<'a> {
+    /// `trip_id`.
+    pub trip_id: &'a str,
+    /// The service date; without one, the date on which the trip runs nearest to now.
+    pub date: Option<Date>,
+    /// The start of a run of `frequencies.txt`, in seconds after noon minus 12 h.
+    pub start_time: Option<i32>,
+}
+
+/// Why a trip cannot be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TripNotFound {
+    /// Neither the timetable nor a real-time feed has the trip.
+    UnknownTrip,
+    /// The trip exists and does not run on the date.
+    NotOnDate,
+}
+
+/// One trip on one service date.
+#[derive(Clone, Debug)]
+pub struct TripRun {
+    /// `trip_id`.
+    pub trip_id: SmolStr,
+    /// The service date, if it is known: a real-time feed may leave it out for an added trip.
+    pub date: Option<Date>,
+    /// The start of a run of `frequencies.txt` as `HH:MM:SS`, else empty.
+    pub start_time: SmolStr,
+    /// `route_id`, if it is known.
+    pub route_id: Option<SmolStr>,
+    /// Where it is headed: the trip's headsign, else the name of its last stop.
+    pub headsign: Option<SmolStr>,
+    /// Whether the timetable has the trip as it is shown here.
+    pub is_scheduled: bool,
+    /// Whether the whole trip is cancelled.
+    pub is_cancelled: bool,
+    /// The real-time feed whose predictions are shown.
+    pub source: Option<FeedId>,
+    /// The calls in order, at most [`TRIP_CALLS_MAX`].
+    pub calls: Vec<TripCall>,
+    /// Calls beyond that.
+    pub n_left_out: usize,
+    /// The vehicle that runs it.
+    pub vehicle: Option<Arc<Record>>,
+}
+
+/// One call of a trip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TripCall {
+    /// `stop_id` of the stop or platform where the trip calls.
+    pub stop_id: SmolStr,
+    /// The same stop in the timetable.
+    pub stop: Option<StopIdx>,
+    /// The code of the platform.
+    pub platform: Option<SmolStr>,
+    /// The code of the scheduled platform, where the trip uses another one.
+    pub scheduled_platform: Option<SmolStr>,
+    /// Scheduled arrival, Unix seconds.
+    pub arrival: Option<i64>,
+    /// Scheduled departure (else arrival), Unix seconds.
+    pub scheduled: Option<i64>,
+    /// Predicted departure (else arrival), Unix seconds.
+    pub expected: Option<i64>,
+    /// Seconds behind the timetable; negative is early.
+    pub delay: Option<i32>,
+    /// How sure it is.
+    pub status: DepartureStatus,
+}
+
+impl TripCall {
+    /// When the trip is at the stop, as well as is known, Unix seconds.
+    pub fn time(&self) -> Option<i64> {
+        self.expected.or(self.scheduled)
+    }
+}
+
+impl NetworkState {
+    /// The trip that a query names, as of `now`, the present of the network's data.
+    ///
+    /// # Errors
+    /// [`TripNotFound`] says whether the trip is unknown or does not run on the date.
+    pub fn trip_run(&self, query: TripQuery<'_>, now: UnixMillis) -> Result<TripRun, TripNotFound> {
+        let now = now.seconds();
+        let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        let scheduled = timetable.and_then(|it| Some((it, it.find_trip(query.trip_id)?)));
+        let Some((timetable, trip)) = scheduled else {
+            return self.extra_run(query, timetable);
+        };
+        let date = query.date.unwrap_or_else(|| nearest_service_date(timetable, trip, now));
+        let start = query.start_time.filter(|_| timetable.trip(trip).has_frequencies);
+        let (start_date, start_time) =
+            (gtfs_date(date), start.map_or_else(SmolStr::default, gtfs_time));
+        let key =
+            TripKey { trip_id: query.trip_id, start_date: &start_date, start_time: &start_time };
+        // As on boards: a cancellation stands, and predictions that are too old do not.
+        let said =
+            said_of(self, key, now).filter(|said| !said.is_out_of_date(now) || is_off(said.update));
+        if let Some(said) = said.as_ref().filter(|said| is_extra(&said.update.trip)) {
+            return Ok(self.announced_run(said.update, said.feed, Some(timetable)));
+        }
+        if !timetable.is_active(timetable.trip(trip).service, date) {
+            let has_date = TripQuery { date: Some(date), ..query };
+            return self.extra_run(has_date, Some(timetable)).map_err(|_| TripNotFound::NotOnDate);
+        }
+        let run = Run::new(timetable, trip, date, start);
+        let mut shown = scheduled_run(run, trip, date, start_time.clone(), said.as_ref());
+        shown.vehicle = self.vehicle_of(key);
+        Ok(shown)
+    }
+
+    /// A trip that only real-time feeds know.
+    fn extra_run(
+        &self,
+        query: TripQuery<'_>,
+        timetable: Option<&Timetable>,
+    ) -> Result<TripRun, TripNotFound> {
+        let date = query.date.map(gtfs_date);
+        let is_on_date = |update: &TripUpdate| {
+            let said = given(&update.trip.start_date);
+            date.as_deref().zip(said).is_none_or(|(wanted, said)| wanted == said)
+        };
+        let extra = self.feeds.iter().flat_map(|feed| {
+            let records = feed.tables.trip_updates.extra_trips();
+            let named = feed.tables.trip_updates.of_trip(query.trip_id);
+            records.chain(named).filter_map(move |record| Some((&feed.id, record.trip_update()?)))
+        });
+        let mut found = Err(TripNotFound::UnknownTrip);
+        for (feed, update) in extra.filter(|(_, update)| is_called(update, query.trip_id)) {
+            if is_on_date(update) {
+                return Ok(self.announced_run(update, feed, timetable));
+            }
+            found = Err(TripNotFound::NotOnDate);
+        }
+        found
+    }
+
+    /// The calls as a trip update announces them.
+    fn announced_run(
+        &self,
+        update: &TripUpdate,
+        feed: &FeedId,
+        timetable: Option<&Timetable>,
+    ) -> TripRun {
+        let is_off = is_extra_off(update) || is_off(update);
+        let calls = update.stop_time_update.iter();
+        let calls: Vec<TripCall> = calls
+            .take(TRIP_CALLS_MAX)
+            .map(|call| announced_call(call, timetable, is_off))
+            .collect();
+        let own = update.trip_properties.as_ref();
+        let last = calls.last().and_then(|call| Some(timetable?.stop(call.stop?).name));
+        let headsign = own.and_then(|own| given(&own.trip_headsign)).or(last);
+        let trip_id = own.and_then(|own| given(&own.trip_id)).or(given(&update.trip.trip_id));
+        TripRun {
+            trip_id: trip_id.map(SmolStr::new).unwrap_or_default(),
+            date: given(&update.trip.start_date).and_then(parse_date),
+            start_time: given(&update.trip.start_time).map(SmolStr::new).unwrap_or_default(),
+            route_id: given(&update.trip.route_id).map(SmolStr::new),
+            headsign: headsign.filter(|name| !name.is_empty()).map(SmolStr::new),
+            is_scheduled: false,
+            is_cancelled: is_off,
+            source: Some(feed.clone()),
+            n_left_out: update.stop_time_update.len().saturating_sub(calls.len()),
+            calls,
+            vehicle: TripKey::of(&update.trip).and_then(|key| self.vehicle_of(key)),
+        }
+    }
+
+    /// The vehicle that runs a trip.
+    fn vehicle_of(&self, key: TripKey<'_>) -> Option<Arc<Record>> {
+        let vehicles = self.by_trip(key.trip_id).filter(|record| record.kind == Kind::Vehicle);
+        let is_its = |record: &&Arc<Record>| {
+            record.trip().and_then(TripKey::of).is_some_and(|other| other.may_be(key))
+        };
+        vehicles.into_iter().find(is_its).cloned()
+    }
+}
+
+/// Whether a trip update is about an added trip that is called so.
+fn is_called(update: &TripUpdate, trip_id: &str) -> bool {
+    let own = update.trip_properties.as_ref().and_then(|own| given(&own.trip_id));
+    own.or(given(&update.trip.trip_id)) == Some(trip_id)
+}
+
+fn scheduled_run(
+    run: Run<'_>,
+    trip: TripIdx,
+    date: Date,
+    start_time: SmolStr,
+    said: Option<&Said<'_>>,
+) -> TripRun {
+    let timetable = run.timetable;
+    let row = timetable.trip(trip);
+    let is_cancelled = said.is_some_and(|said| is_off(said.update));
+    let n_calls = timetable.stop_times(trip).len();
+    let update = said.map(|said| said.update).filter(|_| !is_cancelled);
+    let mut forecasts = update.map(|update| run.forecasts(update)).into_iter().flatten();
+    let calls = run.calls().take(TRIP_CALLS_MAX).map(|(_, call)| {
+        let mut shown = scheduled_call(run, &call);
+        if is_cancelled {
+            shown.status = DepartureStatus::Cancelled;
+        } else if let Some((forecast, own)) = forecasts.next() {
+            put_forecast(&mut shown, forecast);
+            if let Some(own) = own {
+                put_platform(&mut shown, own, Some(timetable));
+            }
+        }
+        shown
+    });
+    let calls: Vec<TripCall> = calls.collect();
+    let last = timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
+    let headsign = row.headsign.filter(|name| !name.is_empty()).or(last);
+    TripRun {
+        trip_id: SmolStr::new(row.id),
+        date: Some(date),
+        start_time,
+        route_id: Some(SmolStr::new(timetable.route(row.route).id)),
+        headsign: headsign.filter(|name| !name.is_empty()).map(SmolStr::new),
+        is_scheduled: true,
+        is_cancelled,
+        source: said.map(|said| said.feed.clone()),
+        n_left_out: n_calls.saturating_sub(calls.len()),
+        calls,
+        vehicle: None,
+    }
+}
+
+/// Whether an update says that the whole trip does not run.
+fn is_off(update: &TripUpdate) -> bool {
+    let relationship = update.trip.schedule_relationship();
+    matches!(relationship, ScheduleRelationship::Canceled | ScheduleRelationship::Deleted)
+}
+
+/// A call as the timetable has it.
+fn scheduled_call(run: Run<'_>, call: &StopTime<'_>) -> TripCall {
+    let stop = run.timetable.stop(call.stop);
+    TripCall {
+        stop_id: SmolStr::new(stop.id),
+        stop: Some(call.stop),
+        platform: stop.platform_code.map(SmolStr::new),
+        scheduled_platform: None,
+        arrival: run.arrival(call),
+        scheduled: run.departure(call),
+        expected: None,
+        delay: None,
+        status: DepartureStatus::Scheduled,
+    }
+}
+
+fn put_forecast(shown: &mut TripCall, forecast: Forecast) {
+    match forecast {
+        Forecast::Unknown => {}
+        Forecast::Skipped => shown.status = DepartureStatus::Skipped,
+        Forecast::Predicted { departure, delay } => {
+            shown.status = DepartureStatus::Realtime;
+            shown.expected = Some(departure);
+            shown.delay = Some(delay);
+        }
+    }
+}
+
+/// A call of an added trip.
+fn announced_call(call: &StopTimeUpdate, timetable: Option<&Timetable>, is_off: bool) -> TripCall {
+    let stop_id = given(&call.stop_id).unwrap_or_default();
+    let stop = timetable.and_then(|timetable| timetable.find_stop(stop_id));
+    let event = call.departure.as_ref().or(call.arrival.as_ref());
+    let expected = event.and_then(|event| event.time).filter(|time| *time > 0);
+    let delay = event.and_then(|event| event.delay).map(i64::from);
+    let announced = |event: Option<&StopTimeEvent>| event.and_then(|event| event.scheduled_time);
+    let scheduled = announced(event).or_else(|| Some(expected?.saturating_sub(delay.unwrap_or(0))));
+    let is_skipped =
+        call.schedule_relationship() == stop_time_update::ScheduleRelationship::Skipped;
+    let status = match expected {
+        _ if is_off => DepartureStatus::Cancelled,
+        _ if is_skipped => DepartureStatus::Skipped,
+        Some(_) => DepartureStatus::Realtime,
+        None => DepartureStatus::Scheduled,
+    };
+    let expected = expected.filter(|_| status == DepartureStatus::Realtime);
+    let mut shown = TripCall {
+        stop_id: SmolStr::new(stop_id),
+        stop,
+        platform: stop.and_then(|stop| platform(timetable?, stop)),
+        scheduled_platform: None,
+        arrival: announced(call.arrival.as_ref()),
+        scheduled,
+        expected,
+        delay: expected.zip(scheduled).map(|(expected, planned)| clamp(expected - planned)),
+        status,
+    };
+    put_platform(&mut shown, call, timetable);
+    shown
+}
+
+/// Puts the platform that is assigned to a call in the place of the scheduled one.
+fn put_platform(shown: &mut TripCall, call: &StopTimeUpdate, timetable: Option<&Timetable>) {
+    let Some(properties) = &call.stop_time_properties else { return };
+    let before = shown.platform.clone();
+    let assigned = given(&properties.assigned_stop_id);
+    let assigned = timetable.and_then(|it| Some((it, it.find_stop(assigned?)?)));
+    if let Some((timetable, stop)) = assigned {
+        shown.stop_id = SmolStr::new(timetable.stop(stop).id);
+        shown.stop = Some(stop);
+        shown.platform = platform(timetable, stop);
+    }
+    if let Some(name) = given(&properties.platform) {
+        shown.platform = Some(SmolStr::new(name));
+    }
+    shown.scheduled_platform = before.filter(|before| shown.platform.as_ref() != Some(before));
+}
+
+fn platform(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
+    timetable.stop(stop).platform_code.map(SmolStr::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::{
+        Problems,
+        gtfs::{Limits, TextFiles, load},
+    };
+
+    use super::*;
+    use crate::dataset::Dataset;
+
+    const TOWN: &str = "\
+# agency.txt
+agency_id,agency_name,agency_url,agency_timezone
+a,A,https://a.example,UTC
+# routes.txt
+route_id,agency_id,route_short_name,route_type
+r,a,7,0
+# stops.txt
+stop_id,stop_name,stop_lat,stop_lon
+s1,First,59.9,10.7
+s2,Middle,59.91,10.71
+s3,Last,59.92,10.72
+# calendar.txt
+service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+d,1,1,1,1,1,0,0,20260101,20261231
+# trips.txt
+route_id,service_id,trip_id
+r,d,t
+# stop_times.txt
+trip_id,arrival_time,departure_time,stop_id,stop_sequence
+t,08:00:00,08:00:00,s1,1
+t,08:10:00,08:12:00,s2,2
+t,08:20:00,08:20:00,s3,3
+";
+
+    fn timetable() -> Timetable {
+        load(&mut TextFiles::parse(TOWN), &Limits::default()).unwrap().0
+    }
+
+    fn update(calls: Vec<StopTimeUpdate>) -> TripUpdate {
+        TripUpdate { stop_time_update: calls, ..TripUpdate::default() }
+    }
+
+    fn call(sequence: u32, delay: Option<i32>) -> StopTimeUpdate {
+        let event = delay.map(|delay| StopTimeEvent { delay: Some(delay), ..Default::default() });
+        let mut call = StopTimeUpdate {
+            stop_sequence: Some(sequence),
+            departure: event,
+            ..StopTimeUpdate::default()
+        };
+        if delay.is_none() {
+            call.set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
+        }
+        call
+    }
+
+    fn shown(update: &TripUpdate) -> TripRun {
+        let timetable = timetable();
+        let trip = timetable.find_trip("t").unwrap();
+        let date = Date::constant(2026, 11, 23);
+        let feed = FeedId::new("live").unwrap();
+        let said = Said { feed: &feed, update, made_at: 0, message_at: None };
+        let run = Run::new(&timetable, trip, date, None);
+        scheduled_run(run, trip, date, SmolStr::default(), Some(&said))
+    }
+
+    #[test]
+    fn delays_carry_on_and_a_skipped_call_does_not_end_them() {
+        let run = shown(&update(vec![call(1, Some(120)), call(2, None)]));
+        let said: Vec<_> = run.calls.iter().map(|call| (call.status, call.delay)).collect();
+        use DepartureStatus::{Realtime, Skipped};
+        assert_eq!(said, [(Realtime, Some(120)), (Skipped, None), (Realtime, Some(120))]);
+        assert_eq!(run.calls[2].expected, run.calls[2].scheduled.map(|at| at + 120));
+        assert_eq!(run.headsign.as_deref(), Some("Last"));
+    }
+
+    #[test]
+    fn one_pass_says_the_same_of_each_call_as_a_question_for_it_alone() {
+        let timetable = timetable();
+        let trip = timetable.find_trip("t").unwrap();
+        let run = Run::new(&timetable, trip, Date::constant(2026, 11, 23), None);
+        let all = [vec![], vec![call(2, Some(60))], vec![call(1, None), call(3, Some(-30))]];
+        for calls in all {
+            let update = TripUpdate { delay: Some(90), ..update(calls) };
+            let alone = (0..3).map(|index| run.forecast(&update, index)).collect::<Vec<_>>();
+            let at_once: Vec<_> = run.forecasts(&update).map(|(forecast, _)| forecast).collect();
+            assert_eq!(at_once, alone, "{update:?}");
+        }
+    }
+
+    #[test]
+    fn a_cancelled_trip_has_no_predictions() {
+        let mut update = update(vec![call(1, Some(120))]);
+        update.trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+        let run = shown(&update);
+        assert!(run.is_cancelled);
+        assert!(run.calls.iter().all(|it| it.status == DepartureStatus::Cancelled));
+        assert!(run.calls.iter().all(|it| it.expected.is_none()));
+    }
+
+    #[test]
+    fn an_unknown_trip_and_a_day_without_the_trip_are_told_apart() {
+        let feed = FeedId::new("town").unwrap();
+        let now = UnixMillis::from_seconds(1_795_435_200);
+        let dataset = Dataset::of(feed.clone(), timetable(), Problems::default(), 1, now);
+        let clock = Arc::new(lineside_sync::RealClock::new());
+        let network =
+            crate::network::Network::new(feed, [], 1, lineside_hub::Epoch::from_bits(1), clock);
+        let empty = network.state();
+        let state = NetworkState {
+            revision: 1,
+            at: now,
+            board_at: now.seconds(),
+            dataset: Some(Arc::new(dataset)),
+            dataset_record: None,
+            feeds: empty.feeds.clone(),
+            timestamp: 0,
+            cache: Default::default(),
+        };
+        let ask = |trip_id, date| {
+            state.trip_run(TripQuery { trip_id, date: Some(date), start_time: None }, now)
+        };
+        let (monday, sunday) = (Date::constant(2026, 11, 23), Date::constant(2026, 11, 22));
+        assert_eq!(ask("none", monday).err(), Some(TripNotFound::UnknownTrip));
+        assert_eq!(ask("t", sunday).err(), Some(TripNotFound::NotOnDate));
+        let run = ask("t", monday).unwrap();
+        assert!(run.calls.iter().all(|call| call.status == DepartureStatus::Scheduled));
+        assert_eq!((run.calls.len(), run.date), (3, Some(monday)));
+    }
+}

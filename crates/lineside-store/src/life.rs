@@ -1,0 +1,30 @@
+//! The starts of the server: when each began, and until when it is known to have run.
+
+use lineside_sync::UnixMillis;
+use rusqlite::{OptionalExtension as _, Transaction, params};
+
+/// Records a start of the server, and closes what the last one left open: nobody knows how a feed was while nobody polled
+/// it.
+pub(crate) fn insert_life(
+    transaction: &Transaction<'_>,
+    started_at: UnixMillis,
+) -> rusqlite::Result<i64> {
+    let last_seen: Option<i64> = transaction
+        .query_row("SELECT seen FROM life ORDER BY id DESC LIMIT 1", [], |row| row.get(0))
+        .optional()?;
+    let close = "UPDATE incident SET ended = MAX(began, ?1) WHERE ended IS NULL";
+    transaction.execute(close, [last_seen.unwrap_or(started_at.0)])?;
+    transaction.execute("INSERT INTO life (began, seen) VALUES (?1, ?1)", [started_at.0])?;
+    Ok(transaction.last_insert_rowid())
+}
+
+/// Notes that the server still runs.
+pub(crate) fn note_life(
+    transaction: &Transaction<'_>,
+    life: i64,
+    now: UnixMillis,
+) -> rusqlite::Result<()> {
+    let mut update =
+        transaction.prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?;
+    update.execute(params![now.0, life]).map(drop)
+}

@@ -1,0 +1,178 @@
+//! The offending rows of findings as they are in a schedule's files, so that nobody has to look for line 40,212 by hand.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read};
+
+use lineside_validate::gtfs::Source;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Finding;
+use super::fields::Fields;
+
+/// Findings of one kind whose rows are kept.
+const FINDINGS_MAX: usize = 2;
+/// Rows of one report.
+const ROWS_MAX: usize = 120;
+/// Bytes of a row that are kept.
+const ROW_BYTES_MAX: usize = 400;
+/// Bytes of a file that are read for its rows.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The fields of a finding that have a row's number.
+const ROW_FIELDS: [&str; 4] =
+    ["csvRowNumber", "oldCsvRowNumber", "newCsvRowNumber", "prevCsvRowNumber"];
+
+/// One row of a file, as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RawRow {
+    /// The code of the finding that is about it.
+    pub(crate) code: String,
+    pub(crate) file: String,
+    /// Its line in the file, from 1 (the header).
+    pub(crate) line: u64,
+    /// The header of the file; cut if it is long.
+    pub(crate) header: String,
+    /// The row; cut if it is long.
+    pub(crate) text: String,
+}
+
+/// The rows of the first findings of each kind. A file that cannot be read has none.
+pub(super) fn raw_rows(source: &dyn Source, findings: &[Finding]) -> Vec<RawRow> {
+    // Lines of each file with the places in `rows` that they belong to.
+    let mut wanted: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
+    let mut rows: Vec<RawRow> = Vec::new();
+    for finding in findings {
+        let fields = Fields::of(&finding.code, finding.summary);
+        for sample in finding.samples.iter().take(FINDINGS_MAX) {
+            for (file, line) in places_of(&fields, sample) {
+                let is_known = rows
+                    .iter()
+                    .any(|row| row.code == finding.code && row.file == file && row.line == line);
+                if is_known || rows.len() >= ROWS_MAX {
+                    continue;
+                }
+                wanted.entry(file.clone()).or_default().entry(line).or_default().push(rows.len());
+                let code = finding.code.clone();
+                rows.push(RawRow { code, file, line, header: String::new(), text: String::new() });
+            }
+        }
+    }
+    for (file, lines) in wanted {
+        // One that cannot be opened has a finding of its own.
+        _ = source.read(&file, &mut |bytes| {
+            if let Some(bytes) = bytes {
+                read_lines(bytes, &lines, &mut rows);
+            }
+        });
+    }
+    rows.retain(|row| !row.text.is_empty());
+    rows
+}
+
+/// The files and lines that a finding names.
+fn places_of(fields: &Fields, sample: &Map<String, Value>) -> Vec<(String, u64)> {
+    let child = sample.get("childFilename").and_then(Value::as_str).map(str::to_owned);
+    let Some(file) = child.or_else(|| fields.cell("filename", sample)) else { return Vec::new() };
+    let lines = ROW_FIELDS.into_iter().filter_map(|field| sample.get(field)?.as_u64());
+    lines.filter(|line| *line > 1).map(|line| (file.clone(), line)).collect()
+}
+
+fn read_lines(bytes: &mut dyn Read, wanted: &BTreeMap<u64, Vec<usize>>, rows: &mut [RawRow]) {
+    let mut reader = BufReader::with_capacity(64 << 10, bytes.take(FILE_BYTES_MAX));
+    let last = wanted.keys().next_back().copied().unwrap_or_default();
+    let (mut header, mut line) = (String::new(), Vec::new());
+    for number in 1..=last {
+        match next_line(&mut reader, &mut line) {
+            Some(true) => {}
+            Some(false) | None => return,
+        }
+        if number == 1 {
+            header = shortened(&line);
+        }
+        for at in wanted.get(&number).into_iter().flatten() {
+            if let Some(row) = rows.get_mut(*at) {
+                (row.header, row.text) = (header.clone(), shortened(&line));
+            }
+        }
+    }
+}
+
+/// Reads a line, of which it keeps the beginning. `Some(false)` at the end, `None` if it cannot be read.
+fn next_line(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bool> {
+    line.clear();
+    let mut has_any = false;
+    loop {
+        let buffer = reader.fill_buf().ok()?;
+        if buffer.is_empty() {
+            return Some(has_any);
+        }
+        has_any = true;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
+        // One byte more than is kept tells that there is more.
+        let room = (ROW_BYTES_MAX + 1).saturating_sub(line.len());
+        line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+        let n = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(n);
+        if end.is_some() {
+            return Some(true);
+        }
+    }
+}
+
+fn shortened(line: &[u8]) -> String {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii_end();
+    let kept = line.get(..ROW_BYTES_MAX.min(line.len())).unwrap_or_default();
+    let mut text = String::from_utf8_lossy(kept).into_owned();
+    if kept.len() < line.len() {
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_validate::Severity;
+    use lineside_validate::gtfs::TextSource;
+    use serde_json::json;
+
+    use super::*;
+
+    fn finding(code: &str, samples: Value) -> Finding {
+        Finding {
+            code: code.to_owned(),
+            severity: Severity::Error,
+            total: 1,
+            summary: "",
+            samples: serde_json::from_value(samples).unwrap(),
+            places: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_are_those_of_the_file_with_their_header() {
+        let long = "x".repeat(5_000);
+        let text = format!("stop_id,stop_name\nS1,Here\nS2,{long}\n");
+        let source = TextSource::default().with("stops.txt", text);
+        let findings = [
+            finding(
+                "a",
+                json!([{"filename": "stops.txt", "csvRowNumber": 2}, {"filename": "stops.txt", "csvRowNumber": 3}]),
+            ),
+            finding("b", json!([{"childFilename": "stops.txt", "csvRowNumber": 2}])),
+            finding(
+                "gone",
+                json!([{"filename": "stops.txt", "csvRowNumber": 99}, {"filename": "no.txt", "csvRowNumber": 2}]),
+            ),
+            finding("none", json!([{"filename": "stops.txt"}])),
+        ];
+        let rows = raw_rows(&source, &findings);
+        let told: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.line)).collect();
+        assert_eq!(told, [("a", 2), ("a", 3), ("b", 2)]);
+        assert_eq!(
+            (rows[0].header.as_str(), rows[0].text.as_str()),
+            ("stop_id,stop_name", "S1,Here")
+        );
+        assert!(rows[1].text.len() <= ROW_BYTES_MAX + 3 && rows[1].text.ends_with('…'));
+    }
+}

@@ -1,0 +1,60 @@
+//! `[limits]`: how many clients there may be, and what they may occupy.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::Limits;
+use super::resolve::Checker;
+use super::value::{COUNT, CountText, DurationText, SizeText};
+
+const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
+const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
+/// Beyond it, what a session looks through at each of its steps would be felt.
+const CHANNELS: RangeInclusive<u64> = 1..=4_096;
+/// A larger one would count as more commands than a connection may send at once.
+const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
+const SEND_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LimitsTable {
+    pub(super) connections: Option<Spanned<CountText>>,
+    pub(super) connections_per_address: Option<Spanned<CountText>>,
+    pub(super) room_bytes: Option<Spanned<SizeText>>,
+    pub(super) total_bytes: Option<Spanned<SizeText>>,
+    pub(super) channels_per_session: Option<Spanned<CountText>>,
+    pub(super) frame: Option<Spanned<SizeText>>,
+    pub(super) unsent_bytes: Option<Spanned<SizeText>>,
+    pub(super) send_timeout: Option<Spanned<DurationText>>,
+}
+
+impl Checker<'_> {
+    pub(super) fn limits(&mut self, table: LimitsTable, defaults: Limits) -> Limits {
+        let connections = self
+            .count("limits.connections", &table.connections, COUNT)
+            .unwrap_or(defaults.connections);
+        let connections_per_address = self
+            .count("limits.connections_per_address", &table.connections_per_address, COUNT)
+            .unwrap_or(defaults.connections_per_address);
+        let channels_per_session = self
+            .count("limits.channels_per_session", &table.channels_per_session, CHANNELS)
+            .unwrap_or(defaults.channels_per_session);
+        Limits {
+            connections,
+            connections_per_address,
+            room_bytes: self.memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
+            total_bytes: self.memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
+            channels_per_session,
+            frame: self.memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
+            unsent_bytes: self
+                .memory("limits.unsent_bytes", &table.unsent_bytes, TOTAL_BYTES)
+                .unwrap_or(defaults.unsent_bytes),
+            send_timeout: self
+                .duration("limits.send_timeout", table.send_timeout, SEND_TIMEOUT)
+                .unwrap_or(defaults.send_timeout),
+        }
+    }
+}

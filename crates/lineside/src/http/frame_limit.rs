@@ -1,0 +1,189 @@
+//! A bound on the frames of HTTP/2 that cost the server work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE
+//! and unknown ones. h2 itself bounds resets, header blocks and empty DATA, and answers any number of these.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::limits;
+use crate::patience::Stopwatch;
+
+/// What each client says first.
+const PREFACE_BYTES: usize = 24;
+const HEAD_BYTES: usize = 9;
+/// The frames that carry requests, and RST_STREAM, which h2 bounds.
+const REQUEST_KINDS: [u8; 4] = [0x0, 0x1, 0x3, 0x9];
+
+/// Reads the heads of a client's frames and counts those that bring no request.
+#[derive(Debug)]
+struct FrameLimit {
+    /// Bytes before the next head.
+    skip: usize,
+    head: [u8; HEAD_BYTES],
+    head_bytes: usize,
+    /// Frames that the client may still send at once.
+    left: u64,
+    /// Frames that it was given for time, and for bytes it was sent.
+    granted: u64,
+    sent: u64,
+}
+
+impl FrameLimit {
+    fn new() -> Self {
+        Self {
+            skip: PREFACE_BYTES,
+            head: [0; HEAD_BYTES],
+            head_bytes: 0,
+            left: limits::CONTROL_FRAMES_BURST,
+            granted: 0,
+            sent: 0,
+        }
+    }
+
+    /// The client was sent so many bytes, for which it opens its windows again.
+    fn sent(&mut self, bytes: usize) {
+        self.sent += bytes as u64;
+    }
+
+    /// Looks at bytes from the client; `elapsed` is the connection's age. False if it sends too many frames.
+    fn allows(&mut self, mut bytes: &[u8], elapsed: Duration) -> bool {
+        let per_time = elapsed.as_millis() * u128::from(limits::CONTROL_FRAMES_PER_SECOND) / 1000;
+        let granted = u64::try_from(per_time).unwrap_or(u64::MAX).saturating_add(self.sent >> 10);
+        let new = granted.saturating_sub(self.granted);
+        self.granted = granted;
+        self.left = self.left.saturating_add(new).min(limits::CONTROL_FRAMES_BURST);
+        while !bytes.is_empty() {
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            bytes = &bytes[skipped..];
+            let taken = (HEAD_BYTES - self.head_bytes).min(bytes.len());
+            self.head[self.head_bytes..][..taken].copy_from_slice(&bytes[..taken]);
+            self.head_bytes += taken;
+            bytes = &bytes[taken..];
+            if self.head_bytes < HEAD_BYTES {
+                continue;
+            }
+            self.head_bytes = 0;
+            let [high, middle, low, kind, ..] = self.head;
+            self.skip = u32::from_be_bytes([0, high, middle, low]) as usize;
+            if REQUEST_KINDS.contains(&kind) {
+                continue;
+            }
+            let Some(left) = self.left.checked_sub(1) else { return false };
+            self.left = left;
+        }
+        true
+    }
+}
+
+/// A connection of HTTP/2 that breaks when the client sends too many frames that bring no request.
+pub(super) struct FrameLimited<C> {
+    socket: C,
+    limit: FrameLimit,
+    age: Stopwatch,
+}
+
+impl<C> FrameLimited<C> {
+    pub(super) fn new(socket: C) -> Self {
+        Self { socket, limit: FrameLimit::new(), age: Stopwatch::start() }
+    }
+
+    fn after_write(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(n)) = written {
+            self.limit.sent(n);
+        }
+        written
+    }
+}
+
+impl<C: AsyncRead + Unpin> AsyncRead for FrameLimited<C> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, into))?;
+        let age = self.age.elapsed();
+        if self.limit.allows(&into.filled()[before..], age) {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Ready(Err(io::Error::other("the client floods the connection with frames")))
+    }
+}
+
+impl<C: AsyncWrite + Unpin> AsyncWrite for FrameLimited<C> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.after_write(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
+        self.after_write(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PING: u8 = 0x6;
+    const HEADERS: u8 = 0x1;
+
+    fn frames(kind: u8, count: u64) -> Vec<u8> {
+        let frame = [&[0, 0, 8, kind, 0, 0, 0, 0, 0], &[b'x'; 8][..]].concat();
+        frame.repeat(usize::try_from(count).unwrap())
+    }
+
+    fn begun() -> FrameLimit {
+        let mut limit = FrameLimit::new();
+        assert!(limit.allows(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Duration::ZERO));
+        limit
+    }
+
+    #[test]
+    fn so_many_at_once_and_no_more_however_they_are_cut() {
+        for piece in [1, 7, 1 << 20] {
+            let mut limit = begun();
+            let mut all = |bytes: &[u8], age| bytes.chunks(piece).all(|it| limit.allows(it, age));
+            assert!(all(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
+            assert!(all(&frames(HEADERS, 5_000), Duration::ZERO), "requests are not counted");
+            let second = Duration::from_secs(1);
+            assert!(all(&frames(PING, limits::CONTROL_FRAMES_PER_SECOND), second));
+            assert!(!all(&frames(PING, 1), second));
+        }
+    }
+
+    #[test]
+    fn who_is_sent_much_may_open_its_windows_often() {
+        let mut limit = begun();
+        assert!(limit.allows(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
+        limit.sent(100 << 10);
+        assert!(limit.allows(&frames(PING, 100), Duration::ZERO));
+        assert!(!limit.allows(&frames(PING, 1), Duration::ZERO));
+    }
+}

@@ -1,0 +1,250 @@
+//! How fast a client has to take its replies. A client that takes nothing, or next to nothing, is disconnected: what waits
+//! for it occupies memory.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use lineside_ingest::Sealed;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::ServerConnection;
+
+use super::limits;
+use super::takeover::Connection;
+use crate::patience::pause;
+
+/// Measures how fast a reader takes bytes that wait for it. It looks at the reader once per timeout.
+pub(super) struct SendPace {
+    timeout: Duration,
+    wait: Option<Wait>,
+}
+
+/// Bytes wait for the reader.
+struct Wait {
+    next_sample: Pin<Box<dyn Future<Output = ()> + Send>>,
+    samples: Samples,
+}
+
+impl Wait {
+    fn new(timeout: Duration, samples: Samples) -> Self {
+        Self { next_sample: Box::pin(pause(timeout)), samples }
+    }
+}
+
+impl SendPace {
+    /// A reader may take nothing for this long.
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self { timeout, wait: None }
+    }
+
+    /// Nothing waits for the reader any more.
+    pub(super) fn reset(&mut self) {
+        self.wait = None;
+    }
+
+    /// Whether the reader is too slow, while bytes wait for it: it took no byte for the timeout, or less than
+    /// [`limits::SEND_RATE_MIN`] on average over twice the timeout. Wakes the task when it has to ask again. `taken` counts
+    /// the bytes that the reader has taken since the connection began.
+    pub(super) fn is_too_slow(&mut self, cx: &mut Context<'_>, taken: impl Fn() -> u64) -> bool {
+        let timeout = self.timeout;
+        let wait = self.wait.get_or_insert_with(|| Wait::new(timeout, Samples::new(taken())));
+        while wait.next_sample.as_mut().poll(cx).is_ready() {
+            if wait.samples.is_too_slow(taken(), timeout) {
+                return true;
+            }
+            *wait = Wait::new(timeout, wait.samples);
+        }
+        false
+    }
+}
+
+/// What a reader had taken at the last two samples.
+#[derive(Debug, Clone, Copy)]
+struct Samples {
+    earlier: Option<u64>,
+    last: u64,
+}
+
+impl Samples {
+    fn new(taken: u64) -> Self {
+        Self { earlier: None, last: taken }
+    }
+
+    /// Takes the next sample, a timeout after the last.
+    fn is_too_slow(&mut self, taken: u64, timeout: Duration) -> bool {
+        let window_bytes = timeout.as_millis().saturating_mul(2 * limits::SEND_RATE_MIN) / 1000;
+        let is_stalled = taken <= self.last;
+        let is_slow = self
+            .earlier
+            .is_some_and(|earlier| u128::from(taken.saturating_sub(earlier)) < window_bytes);
+        (self.earlier, self.last) = (Some(self.last), taken);
+        is_stalled || is_slow
+    }
+}
+
+/// What a connection's socket tells the streams of HTTP/2 that share it.
+#[derive(Debug, Default)]
+pub(super) struct SocketActivity {
+    is_blocked: AtomicBool,
+    n_blocked: AtomicU64,
+    written: AtomicU64,
+    n_streams: AtomicUsize,
+}
+
+impl SocketActivity {
+    /// Whether the socket takes no more at the moment, and how often it did not.
+    pub(super) fn blocked(&self) -> (bool, u64) {
+        (self.is_blocked.load(Relaxed), self.n_blocked.load(Relaxed))
+    }
+
+    /// Bytes that were given to the kernel.
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Relaxed)
+    }
+
+    /// Counts the streams that are open.
+    pub(super) fn streams(&self) -> &AtomicUsize {
+        &self.n_streams
+    }
+}
+
+/// A connection whose writes fail with [`io::ErrorKind::TimedOut`] if the client is too slow.
+pub(super) struct PacedSocket<C> {
+    socket: C,
+    pace: SendPace,
+    /// Bytes that were given to the kernel, or to TLS.
+    written: u64,
+    activity: Arc<SocketActivity>,
+}
+
+impl<C: Connection> PacedSocket<C> {
+    pub(super) fn new(socket: C, timeout: Duration) -> Self {
+        let (pace, activity) = (SendPace::new(timeout), Arc::default());
+        Self { socket, pace, written: 0, activity }
+    }
+
+    pub(super) fn activity(&self) -> &Arc<SocketActivity> {
+        &self.activity
+    }
+
+    /// What came of an attempt to write or flush; an error in place of a wait that is too long.
+    fn after<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if done.is_ready() {
+            self.activity.is_blocked.store(false, Relaxed);
+            return done;
+        }
+        self.activity.is_blocked.store(true, Relaxed);
+        self.activity.n_blocked.fetch_add(1, Relaxed);
+        // The kernel wakes us in large steps: what the client has acknowledged in between counts as well.
+        let taken = || self.written.saturating_sub(self.socket.unacknowledged());
+        if self.pace.is_too_slow(cx, taken) {
+            let why = "the client reads too slowly";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)));
+        }
+        Poll::Pending
+    }
+
+    fn after_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(n)) = written {
+            self.written += n as u64;
+            self.activity.written.store(self.written, Relaxed);
+        }
+        self.after(cx, written)
+    }
+}
+
+impl<C: Connection> AsyncRead for PacedSocket<C> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, into)
+    }
+}
+
+impl<C: Connection> AsyncWrite for PacedSocket<C> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.after_write(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
+        self.after_write(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        if flushed.is_ready() {
+            self.pace.reset();
+        }
+        self.after(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let ended = Pin::new(&mut self.socket).poll_shutdown(cx);
+        self.after(cx, ended)
+    }
+}
+
+impl<C: Connection> Connection for PacedSocket<C> {
+    fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
+        self.socket.take_apart()
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        self.socket.tcp()
+    }
+
+    fn poll_write_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+        file: &Sealed,
+    ) -> Poll<io::Result<usize>> {
+        let written = self.socket.poll_write_from(cx, pieces, file);
+        self.after_write(cx, written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// After how many timeouts a reader that takes so many bytes per timeout is too slow.
+    fn timeouts_until_too_slow(bytes_per_timeout: u64) -> Option<u64> {
+        let mut samples = Samples::new(1_000_000);
+        (1..20).find(|n| samples.is_too_slow(1_000_000 + n * bytes_per_timeout, TIMEOUT))
+    }
+
+    #[test]
+    fn a_reader_has_to_take_something_and_a_kibibyte_per_second_on_average() {
+        assert_eq!(timeouts_until_too_slow(0), Some(1));
+        assert_eq!(timeouts_until_too_slow(300), Some(2));
+        assert_eq!(timeouts_until_too_slow(29 << 10), Some(2));
+        assert_eq!(timeouts_until_too_slow(31 << 10), None);
+    }
+}

@@ -1,0 +1,434 @@
+//! Bytes that wait to be sent. A reply that was made for one request occupies memory until its client has read it, so such
+//! replies are counted per connection, per address and in all, from when they are made until their bytes are dropped.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use parking_lot::Mutex;
+
+use super::admission::Admission;
+use super::errors::Refusal;
+use super::limits;
+use super::streams::StreamProgress;
+use crate::address::client_network;
+
+/// In a response's extensions: its body is shared with other replies and is not counted for this one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SharedBody;
+
+/// The unsent bytes of the whole server.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    most: usize,
+    bytes: AtomicUsize,
+    /// Bound: an entry per connection or reply that is open.
+    addresses: Mutex<HashMap<IpAddr, Weak<AddressUnsent>>>,
+    n_refused: AtomicU64,
+}
+
+/// The unsent bytes of one address.
+#[derive(Debug)]
+pub(super) struct AddressUnsent {
+    most: usize,
+    bytes: AtomicUsize,
+    address: IpAddr,
+    all: Arc<Unsent>,
+}
+
+impl Unsent {
+    /// All unsent replies may hold `most` bytes together.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        let (addresses, n_refused) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { most, bytes: AtomicUsize::new(0), addresses, n_refused })
+    }
+
+    /// Bytes that wait to be sent.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Replies that were refused because too much waited to be sent.
+    pub(crate) fn n_refused(&self) -> u64 {
+        self.n_refused.load(Relaxed)
+    }
+
+    /// What is counted for an address; loopback has no bound of its own, for proxies and the operator use it.
+    pub(super) fn address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsent> {
+        let is_loopback = address.to_canonical().is_loopback();
+        let address = client_network(address);
+        let mut addresses = self.addresses.lock();
+        if let Some(known) = addresses.get(&address).and_then(Weak::upgrade) {
+            return known;
+        }
+        let share = self.most / limits::UNSENT_ADDRESS_PART;
+        let most = if is_loopback { usize::MAX } else { share };
+        let (bytes, all) = (AtomicUsize::new(0), Arc::clone(self));
+        let known = Arc::new(AddressUnsent { most, bytes, address, all });
+        addresses.insert(address, Arc::downgrade(&known));
+        known
+    }
+}
+
+impl Drop for AddressUnsent {
+    fn drop(&mut self) {
+        let mut addresses = self.all.addresses.lock();
+        // Another may have taken its place meanwhile.
+        if addresses.get(&self.address).is_some_and(|it| it.strong_count() == 0) {
+            addresses.remove(&self.address);
+        }
+    }
+}
+
+/// The unsent bytes of one connection.
+#[derive(Debug)]
+struct ConnectionUnsent {
+    most: usize,
+    bytes: AtomicUsize,
+}
+
+impl ConnectionUnsent {
+    /// A connection of one client.
+    fn of_client(all: &Unsent) -> Arc<Self> {
+        Arc::new(Self {
+            most: all.most / limits::UNSENT_CONNECTION_PART,
+            bytes: AtomicUsize::new(0),
+        })
+    }
+
+    /// A connection of a trusted proxy, which carries the replies of many clients.
+    fn of_proxy() -> Arc<Self> {
+        Arc::new(Self { most: usize::MAX, bytes: AtomicUsize::new(0) })
+    }
+
+    /// Counts a reply of so many bytes; none if too much waits already. Where nothing waits, one reply of any size fits:
+    /// otherwise nobody could have it.
+    fn count(self: &Arc<Self>, address: &Arc<AddressUnsent>, bytes: usize) -> Option<UnsentBytes> {
+        let all = &address.all;
+        // Large replies have half of the room, so that they do not shut out the small ones.
+        let is_large = bytes > limits::UNSENT_LARGE_BYTES;
+        let most = if is_large { all.most / 2 } else { all.most };
+        let counters =
+            [(&self.bytes, self.most), (&address.bytes, address.most), (&all.bytes, most)];
+        for (n, (counter, most)) in counters.into_iter().enumerate() {
+            let add = |used: usize| {
+                let sum = used.checked_add(bytes)?;
+                (used == 0 || sum <= most).then_some(sum)
+            };
+            if counter.fetch_update(Relaxed, Relaxed, add).is_err() {
+                for (counter, _) in &counters[..n] {
+                    counter.fetch_sub(bytes, Relaxed);
+                }
+                all.n_refused.fetch_add(1, Relaxed);
+                return None;
+            }
+        }
+        let (connection, address) = (Arc::clone(self), Arc::clone(address));
+        Some(UnsentBytes { bytes, connection, address })
+    }
+
+    /// The reply as it goes out: counted, or a refusal if too much waits to be sent.
+    fn outgoing(
+        self: &Arc<Self>,
+        address: &Arc<AddressUnsent>,
+        response: Response,
+        progress: Option<Arc<StreamProgress>>,
+    ) -> Response<OutgoingBody> {
+        let shared = response.extensions().get::<SharedBody>().is_some();
+        // A body that has no exact length is made piece by piece while it is sent.
+        let length = response.body().size_hint().exact().filter(|_| !shared).unwrap_or(0);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let counted = match length {
+            0 => None,
+            length => match self.count(address, length) {
+                Some(counted) => Some(Arc::new(counted)),
+                None => {
+                    drop(response);
+                    let refusal = Refusal::Busy.into_response();
+                    return refusal.map(|body| OutgoingBody::new(body, None, progress));
+                }
+            },
+        };
+        response.map(|body| OutgoingBody::new(body, counted, progress))
+    }
+}
+
+/// Bytes that are counted until this is dropped.
+#[derive(Debug)]
+struct UnsentBytes {
+    bytes: usize,
+    connection: Arc<ConnectionUnsent>,
+    address: Arc<AddressUnsent>,
+}
+
+impl Drop for UnsentBytes {
+    fn drop(&mut self) {
+        self.connection.bytes.fetch_sub(self.bytes, Relaxed);
+        self.address.bytes.fetch_sub(self.bytes, Relaxed);
+        self.address.all.bytes.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// A part of a body that stays counted for as long as hyper holds any of it.
+struct CountedBytes {
+    bytes: Bytes,
+    _counted: Arc<UnsentBytes>,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A reply's body on its way to the client.
+pub(super) struct OutgoingBody {
+    body: Body,
+    counted: Option<Arc<UnsentBytes>>,
+    /// Of a stream of HTTP/2, whose body goes out in small pieces: how far it has come.
+    progress: Option<Arc<StreamProgress>>,
+    /// What is left of the part that is being cut into pieces.
+    rest: Bytes,
+}
+
+impl OutgoingBody {
+    fn new(
+        body: Body,
+        counted: Option<Arc<UnsentBytes>>,
+        progress: Option<Arc<StreamProgress>>,
+    ) -> Self {
+        Self { body, counted, progress, rest: Bytes::new() }
+    }
+
+    /// The next piece. hyper is done with a stream once it has given the last piece to h2, and h2 takes a piece whole as
+    /// soon as the client has room for a byte of it. So the last piece is one byte: when h2 has it, the client has room for
+    /// all of the body.
+    fn next_piece(&mut self) -> Bytes {
+        let most = limits::PIECE_BYTES_MAX;
+        let length = match self.rest.len() {
+            length if length > most => most,
+            length if length > 1 && self.body.is_end_stream() => length - 1,
+            length => length,
+        };
+        self.rest.split_to(length)
+    }
+}
+
+impl http_body::Body for OutgoingBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        if let Some(progress) = &this.progress {
+            progress.asked();
+        }
+        if this.rest.is_empty() {
+            let frame = match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
+                end => return Poll::Ready(end),
+            };
+            let bytes = match frame.into_data() {
+                Ok(bytes) => bytes,
+                Err(frame) => return Poll::Ready(Some(Ok(frame))),
+            };
+            let bytes = match &this.counted {
+                Some(counted) => {
+                    Bytes::from_owner(CountedBytes { bytes, _counted: Arc::clone(counted) })
+                }
+                None => bytes,
+            };
+            if this.progress.is_none() {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            this.rest = bytes;
+        }
+        let piece = this.next_piece();
+        if let Some(progress) = &this.progress {
+            progress.gave(piece.len());
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (inner, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(inner.lower() + rest);
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
+    }
+}
+
+/// What bounds the replies of one connection: their bytes, and how long they wait for the client.
+#[derive(Clone)]
+pub(super) struct SendBounds {
+    /// How long the client may take nothing of a reply.
+    pub(super) timeout: Duration,
+    connection: Arc<ConnectionUnsent>,
+    owner: UnsentOwner,
+}
+
+/// Whose the requests of a connection are.
+#[derive(Clone)]
+enum UnsentOwner {
+    Client(Arc<AddressUnsent>),
+    /// Each request may be another client's.
+    BehindProxy(Arc<Unsent>),
+}
+
+impl SendBounds {
+    /// Those of a client's own connection.
+    pub(super) fn of_client(admission: &Admission, client: IpAddr) -> Self {
+        let all = admission.unsent();
+        let connection = ConnectionUnsent::of_client(all);
+        let owner = UnsentOwner::Client(all.address(client));
+        Self { timeout: admission.send_timeout(), connection, owner }
+    }
+
+    /// Those of a trusted proxy's connection.
+    pub(super) fn of_proxy(admission: &Admission) -> Self {
+        let owner = UnsentOwner::BehindProxy(Arc::clone(admission.unsent()));
+        let connection = ConnectionUnsent::of_proxy();
+        Self { timeout: admission.send_timeout(), connection, owner }
+    }
+
+    /// Bytes of this connection that wait to be sent.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.connection.bytes.load(Relaxed)
+    }
+
+    /// Whom a request is counted for; `client` says whose it is if a proxy brought it.
+    pub(super) fn owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
+        match &self.owner {
+            UnsentOwner::Client(address) => Arc::clone(address),
+            UnsentOwner::BehindProxy(all) => all.address(client()),
+        }
+    }
+
+    /// The reply to a request as it goes out.
+    pub(super) fn outgoing(
+        &self,
+        owner: &Arc<AddressUnsent>,
+        response: Response,
+    ) -> Response<OutgoingBody> {
+        self.connection.outgoing(owner, response, StreamProgress::of_this_task())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use http::StatusCode;
+
+    use super::*;
+
+    fn owner(all: &Arc<Unsent>, address: &str) -> Arc<AddressUnsent> {
+        all.address(address.parse().unwrap())
+    }
+
+    fn reply(length: usize) -> Response {
+        Body::from(vec![b'x'; length]).into_response()
+    }
+
+    async fn next(body: &mut OutgoingBody) -> Option<Bytes> {
+        let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await?;
+        Some(frame.unwrap().into_data().unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_reply_is_counted_until_the_last_of_its_bytes_is_dropped() {
+        let all = Unsent::new(1 << 20);
+        let connection = ConnectionUnsent::of_client(&all);
+        let response = connection.outgoing(&owner(&all, "192.0.2.1"), reply(5_000), None);
+        assert_eq!(all.bytes(), 5_000);
+        let mut body = response.into_body();
+        let mut bytes = next(&mut body).await.unwrap();
+        drop(body);
+        let last = bytes.split_off(4_999);
+        drop(bytes);
+        assert_eq!(all.bytes(), 5_000, "its memory is still there");
+        drop(last);
+        assert_eq!(all.bytes(), 0);
+        assert!(all.addresses.lock().is_empty());
+    }
+
+    #[test]
+    fn connections_addresses_and_the_server_have_bounds() {
+        let all = Unsent::new(1600);
+        let one = owner(&all, "2001:db8::1");
+        let connections: Vec<_> = (0..40).map(|_| ConnectionUnsent::of_client(&all)).collect();
+        let ask = |n: usize, owner: &Arc<AddressUnsent>, length| {
+            connections[n].outgoing(owner, reply(length), None)
+        };
+        let is_busy = |response: &Response<OutgoingBody>| {
+            response.status() == StatusCode::SERVICE_UNAVAILABLE
+                && response.headers().contains_key(http::header::RETRY_AFTER)
+        };
+        let mut held = vec![ask(0, &one, 90)];
+        assert!(is_busy(&ask(0, &one, 11)), "a connection has a sixteenth");
+        held.extend((1..4).map(|n| ask(n, &one, 100)));
+        assert!(!held.iter().any(is_busy));
+        assert!(is_busy(&ask(4, &owner(&all, "2001:db8::2"), 11)), "an address has a quarter");
+        let others = (1..=12).map(|n| owner(&all, &format!("192.0.2.{n}")));
+        held.extend(others.enumerate().map(|(n, other)| ask(5 + n, &other, 100)));
+        assert!(!held.iter().any(is_busy));
+        assert!(is_busy(&ask(20, &owner(&all, "192.0.2.99"), 11)), "the server has all");
+        drop(held);
+        assert_eq!((all.bytes(), all.n_refused()), (0, 3));
+        assert!(!is_busy(&ask(0, &one, 5_000)), "one reply of any size fits where nothing waits");
+    }
+
+    #[test]
+    fn shared_bodies_and_connections_of_proxies_are_not_bounded() {
+        let all = Unsent::new(1600);
+        let (connection, one) = (ConnectionUnsent::of_client(&all), owner(&all, "192.0.2.1"));
+        let mut shared = reply(10_000);
+        shared.extensions_mut().insert(SharedBody);
+        let _held = connection.outgoing(&one, shared, None);
+        assert_eq!(all.bytes(), 0);
+        let proxied = ConnectionUnsent::of_proxy();
+        let replies: Vec<_> = (1..=4)
+            .map(|n| proxied.outgoing(&owner(&all, &format!("192.0.2.{n}")), reply(300), None))
+            .collect();
+        assert!(replies.iter().all(|it| it.status() == StatusCode::OK));
+    }
+
+    #[tokio::test]
+    async fn a_stream_gets_small_pieces_of_which_the_last_is_one_byte() {
+        let all = Unsent::new(1 << 30);
+        let connection = ConnectionUnsent::of_client(&all);
+        let progress = Arc::<StreamProgress>::default();
+        let one = owner(&all, "192.0.2.1");
+        for length in [0, 1, 2, limits::PIECE_BYTES_MAX + 1, 100_000] {
+            let progress = Some(Arc::clone(&progress));
+            let response = connection.outgoing(&one, reply(length), progress);
+            let mut body = response.into_body();
+            assert_eq!(body.size_hint().exact(), Some(length as u64));
+            let mut pieces = Vec::new();
+            while !body.is_end_stream() {
+                pieces.push(next(&mut body).await.unwrap());
+            }
+            assert_eq!(pieces.iter().map(Bytes::len).sum::<usize>(), length);
+            assert!(pieces.iter().all(|piece| piece.len() <= limits::PIECE_BYTES_MAX));
+            assert_eq!(pieces.last().map(Bytes::len), (length > 0).then_some(1));
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Why ids of a real-time feed do not match its timetable: the likely causes, from the counts and the example ids.
+
+use jiff::civil::Date;
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::{FeedMatches, MatchCount, MatchReason, ReasonCount};
+
+/// The share of its ids that a kind needs to count as matched.
+const MATCHES_FROM: f64 = 0.5;
+/// Below this share of unmatched trips nothing is wrong with the ids in general.
+const TRIPS_MISSING_FROM: f64 = 0.05;
+/// Characters that end a prefix of an id.
+const SEPARATORS: [char; 6] = [':', '_', '-', '.', '/', '|'];
+
+/// What an id names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdKind {
+    Trip,
+    Route,
+    Stop,
+}
+
+/// One likely cause of ids that do not match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MismatchCause {
+    /// The feed's ids begin with this, the timetable's do not: without it the example ids are in the timetable.
+    ExtraPrefix { kind: IdKind, prefix: String },
+    /// The timetable's ids begin with this, the feed's do not: with it the example ids are in the timetable.
+    MissingPrefix { kind: IdKind, prefix: String },
+    /// The timetable has the last or the last but one part between the colons of the feed's ids, as NeTEx writes them.
+    NetexIds { kind: IdKind },
+    /// The last day of service has passed.
+    TimetableEnded { last: Date },
+    /// The feed names days outside the timetable's service.
+    DatesOutsideService { first: Date, last: Date },
+    /// The feed's trips are known and do not run on the day that it names.
+    OtherDay,
+    /// Trip ids look like those of the timetable, and are not in it.
+    OtherVersion,
+    /// Lines or stops match, and trips have ids of another form.
+    OwnTripIds,
+    /// Trip updates name no trip.
+    NoTripIds,
+    /// Neither trips nor lines nor stops match.
+    OtherNetwork,
+}
+
+impl MismatchCause {
+    /// Its code in the API.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::ExtraPrefix { .. } => "extra_prefix",
+            Self::MissingPrefix { .. } => "missing_prefix",
+            Self::NetexIds { .. } => "netex_ids",
+            Self::TimetableEnded { .. } => "timetable_ended",
+            Self::DatesOutsideService { .. } => "dates_outside_service",
+            Self::OtherDay => "other_day",
+            Self::OtherVersion => "other_version",
+            Self::OwnTripIds => "own_trip_ids",
+            Self::NoTripIds => "no_trip_ids",
+            Self::OtherNetwork => "other_network",
+        }
+    }
+}
+
+/// The likely causes, the most certain first; none where (nearly) everything matches. `today` is the day of the network.
+pub(crate) fn likely_causes(
+    matches: &FeedMatches,
+    timetable: &Timetable,
+    today: Date,
+) -> Vec<MismatchCause> {
+    let trips = TripCounts::of(matches);
+    let mut causes = prefix_causes(matches, timetable);
+    let has_id_cause = !causes.is_empty();
+    let service = timetable.service_range();
+    if let Some((_, last)) = service.filter(|(_, last)| *last < today)
+        && trips.unmatched > 0
+    {
+        causes.push(MismatchCause::TimetableEnded { last });
+    }
+    if trips.is_share(trips.not_running) {
+        let outside =
+            service.filter(|range| trips.dates.iter().any(|day| is_outside(*day, *range)));
+        causes.push(match outside {
+            Some((first, last)) => MismatchCause::DatesOutsideService { first, last },
+            None => MismatchCause::OtherDay,
+        });
+    }
+    if trips.is_share(trips.no_trip) {
+        causes.push(MismatchCause::NoTripIds);
+    }
+    if trips.is_share(trips.unknown) && !has_id_cause {
+        causes.extend(unknown_trips_cause(matches, &trips));
+    }
+    causes
+}
+
+/// Why trips are unknown that no prefix explains.
+fn unknown_trips_cause(matches: &FeedMatches, trips: &TripCounts<'_>) -> Option<MismatchCause> {
+    let matches_well = |counts: &MatchCount| counts.rate().is_some_and(|rate| rate >= MATCHES_FROM);
+    let others = [&matches.routes, &matches.stops];
+    if others.into_iter().any(matches_well) || trips.matched > 0 {
+        let is_alike = has_known_form(&trips.samples, &trips.known);
+        return Some(if is_alike {
+            MismatchCause::OtherVersion
+        } else {
+            MismatchCause::OwnTripIds
+        });
+    }
+    let is_nothing_known = others.iter().all(|counts| counts.matched == 0);
+    let has_others = others.iter().any(|counts| counts.total() > 0);
+    (is_nothing_known && has_others).then_some(MismatchCause::OtherNetwork)
+}
+
+/// What became of the trips that trip updates and vehicles name.
+#[derive(Debug, Default)]
+struct TripCounts<'a> {
+    matched: u64,
+    unmatched: u64,
+    unknown: u64,
+    not_running: u64,
+    no_trip: u64,
+    /// Ids of unknown trips, and ids of the timetable.
+    samples: Vec<&'a str>,
+    known: Vec<&'a str>,
+    /// Days that trips are named for and do not run on.
+    dates: Vec<Date>,
+}
+
+impl<'a> TripCounts<'a> {
+    fn of(matches: &'a FeedMatches) -> Self {
+        let mut made = Self::default();
+        for counts in [&matches.trip_updates, &matches.vehicles] {
+            made.matched += counts.matched;
+            made.unmatched += counts.unmatched();
+            for (reason, found) in counts.reasons() {
+                match reason {
+                    MatchReason::UnknownTrip => {
+                        made.unknown += found.count;
+                        made.samples.extend(found.samples());
+                        made.known.extend(found.known_ids());
+                    }
+                    MatchReason::NotRunning => {
+                        made.not_running += found.count;
+                        made.dates.extend(found.samples().filter_map(date_of_sample));
+                    }
+                    MatchReason::NoTrip => made.no_trip += found.count,
+                    _ => {}
+                }
+            }
+        }
+        made
+    }
+
+    /// Whether this is a share of all trips that needs an explanation.
+    fn is_share(&self, count: u64) -> bool {
+        let all = self.matched + self.unmatched;
+        count > 0 && count as f64 >= all as f64 * TRIPS_MISSING_FROM
+    }
+}
+
+/// The day of `<trip id>:<YYYYMMDD>`.
+fn date_of_sample(sample: &str) -> Option<Date> {
+    Date::strptime("%Y%m%d", sample.rsplit(':').next()?).ok()
+}
+
+fn is_outside(day: Date, (first, last): (Date, Date)) -> bool {
+    day < first || day > last
+}
+
+/// Prefixes that make example ids known, per kind of id.
+fn prefix_causes(matches: &FeedMatches, timetable: &Timetable) -> Vec<MismatchCause> {
+    let kinds: [(IdKind, MatchReason, Vec<&MatchCount>); 3] = [
+        (IdKind::Trip, MatchReason::UnknownTrip, vec![&matches.trip_updates, &matches.vehicles]),
+        (IdKind::Route, MatchReason::UnknownRoute, vec![&matches.routes, &matches.vehicles]),
+        (IdKind::Stop, MatchReason::UnknownStop, vec![&matches.stops]),
+    ];
+    kinds
+        .into_iter()
+        .filter_map(|(kind, reason, counts)| {
+            let found = counts.iter().flat_map(|counts| counts.reasons());
+            let found = found.filter(|(it, _)| *it == reason).map(|(_, found)| found).next()?;
+            prefix_cause(kind, found, timetable)
+        })
+        .collect()
+}
+
+fn prefix_cause(kind: IdKind, found: &ReasonCount, timetable: &Timetable) -> Option<MismatchCause> {
+    let samples: Vec<&str> = found.samples().collect();
+    let known: Vec<&str> = found.known_ids().collect();
+    let is_known = |id: &str| match kind {
+        IdKind::Trip => timetable.find_trip(id).is_some(),
+        IdKind::Route => timetable.find_route(id).is_some(),
+        IdKind::Stop => timetable.find_stop(id).is_some(),
+    };
+    // More than half: among the examples there may be ids that are unknown for other reasons.
+    let most = |is_so: &dyn Fn(&str) -> bool| {
+        2 * samples.iter().filter(|sample| is_so(sample)).count() > samples.len()
+    };
+    let prefix = common_prefix(&samples);
+    if !prefix.is_empty() && most(&|id| id.strip_prefix(prefix).is_some_and(is_known)) {
+        return Some(MismatchCause::ExtraPrefix { kind, prefix: prefix.to_owned() });
+    }
+    let prefix = common_prefix(&known);
+    if !prefix.is_empty() && most(&|id| is_known(&format!("{prefix}{id}"))) {
+        return Some(MismatchCause::MissingPrefix { kind, prefix: prefix.to_owned() });
+    }
+    let of_netex = |id: &str| id.rsplit(':').take(2).any(is_known) && id.contains(':');
+    most(&of_netex).then_some(MismatchCause::NetexIds { kind })
+}
+
+/// What all ids begin with, up to and with a separator; empty where that is nothing.
+fn common_prefix<'a>(ids: &[&'a str]) -> &'a str {
+    let Some(first) = ids.first() else { return "" };
+    let shared = ids.iter().skip(1).fold(*first, |shared, id| {
+        let end = shared.char_indices().zip(id.chars()).find(|((_, a), b)| a != b);
+        let end = end.map_or(shared.len().min(id.len()), |((at, _), _)| at);
+        shared.get(..end).unwrap_or_default()
+    });
+    let end = shared.rfind(SEPARATORS).map_or(0, |at| at + 1);
+    shared.get(..end).unwrap_or_default()
+}
+
+/// Whether most ids have the form of one that is known: the same runs of digits, letters and signs, of the same length.
+fn has_known_form(ids: &[&str], known: &[&str]) -> bool {
+    let known: Vec<Vec<(char, usize)>> = known.iter().map(|id| form(id)).collect();
+    let alike = ids.iter().filter(|id| known.contains(&form(id))).count();
+    !ids.is_empty() && 2 * alike > ids.len()
+}
+
+/// The runs of an id: `0` for digits, `a` for letters, a sign for itself, each with its length.
+fn form(id: &str) -> Vec<(char, usize)> {
+    let mut runs: Vec<(char, usize)> = Vec::new();
+    for c in id.chars() {
+        let class = match c {
+            _ if c.is_numeric() => '0',
+            _ if c.is_alphabetic() => 'a',
+            _ => c,
+        };
+        match runs.last_mut() {
+            Some((last, length)) if *last == class => *length += 1,
+            _ => runs.push((class, 1)),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_common_prefix_ends_at_a_separator() {
+        assert_eq!(common_prefix(&["net:a0", "net:a1"]), "net:");
+        assert_eq!(common_prefix(&["RUT:Line:1", "RUT:Line:2"]), "RUT:Line:");
+        assert_eq!(common_prefix(&["abc1", "abc2"]), "");
+        assert_eq!(common_prefix(&["é:1", "è:1"]), "");
+        assert_eq!(common_prefix(&[]), "");
+    }
+
+    #[test]
+    fn ids_of_another_version_have_the_same_form() {
+        assert!(has_known_form(&["101777", "101778"], &["101691"]));
+        assert!(!has_known_form(&["038100_H..N", "038200_H..N"], &["101691"]));
+        assert!(!has_known_form(&[], &["1"]));
+    }
+
+    #[test]
+    fn a_day_follows_the_last_colon() {
+        assert_eq!(date_of_sample("a:b:20260307"), Date::new(2026, 3, 7).ok());
+        assert_eq!(date_of_sample("a"), None);
+    }
+}

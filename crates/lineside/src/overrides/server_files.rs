@@ -1,0 +1,103 @@
+//! Files of the server in the keys of an edit: only the configuration names files, not an admin over the network.
+//!
+//! Reading one would show what it holds, or that it exists, and one that blocks would block every later edit.
+
+use lineside_ingest::{FeedConfig, Location, SiriIds};
+use serde_json::Value;
+
+use super::Keys;
+use super::keys::{BadKey, bad};
+use super::secrets::HIDDEN;
+
+/// What is wrong with the address of a source, if the keys have one: a path would publish a file of the server.
+pub(super) fn fault_of_url(keys: &Keys) -> Option<BadKey> {
+    let text = keys.get("url")?.as_str().unwrap_or_default();
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    let reason = match Location::parse(text) {
+        // What is hidden of one address is not known in another.
+        Ok(Location::Http(url)) if url.as_str().contains(HIDDEN) => {
+            format!("expected the whole address: {HIDDEN} stands for a part that is not shown")
+        }
+        Ok(Location::Http(_)) => return None,
+        Err(error) if is_web => error.to_string(),
+        Ok(_) | Err(_) => NOT_WEB.to_owned(),
+    };
+    Some(bad("url", reason))
+}
+
+/// What is said of any address that is not reached over HTTP, whatever its scheme.
+pub(crate) const NOT_WEB: &str = "expected an http(s) URL, such as https://example.org/feed.pb: \
+    only the configuration file can name local files (file: and replay:)";
+
+/// Takes a table of ids out of the keys: only the configuration file names files. The one that it names for this feed may
+/// be sent back as it was shown, and is not read again.
+///
+/// # Errors
+/// If the keys name another file.
+pub(super) fn take_id_table(
+    feed: &FeedConfig,
+    keys: &Keys,
+) -> Result<(Option<SiriIds>, Keys), BadKey> {
+    let mut rest = keys.clone();
+    let ids = rest.get_mut("siri").and_then(Value::as_object_mut).and_then(|siri| {
+        let is_table = siri.get("ids").is_some_and(Value::is_object);
+        if is_table { siri.remove("ids") } else { None }
+    });
+    let Some(ids) = ids else { return Ok((None, rest)) };
+    match feed.siri.as_ref().map(|siri| &siri.ids) {
+        Some(known @ SiriIds::Table(path, _)) if ids["file"].as_str() == Some(path) => {
+            Ok((Some(known.clone()), rest))
+        }
+        _ => {
+            let reason = "expected \"same\", \"prefix:…\" or \"netex\": files can only be named in the configuration";
+            Err(bad("siri.ids", reason))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use lineside_ingest::FeedId;
+    use serde_json::json;
+
+    use super::super::keys::{apply, toml_of};
+    use super::*;
+    use crate::config::Config;
+
+    fn feed() -> FeedConfig {
+        let url = Location::parse("https://a.example/x").unwrap();
+        FeedConfig::new(FeedId::new("a").unwrap(), url)
+    }
+
+    fn with_table(path: &str) -> Keys {
+        let keys = json!({"format": "siri", "siri": {"ids": {"file": path}}});
+        keys.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_table_of_ids_is_named_in_the_file_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ids.csv");
+        std::fs::write(&path, "kind,siri,gtfs\nstop,A,B\n").unwrap();
+        let path = path.to_str().unwrap();
+        for other in [path, "/etc/shadow", "/nonexistent", "/root", "/dev/zero"] {
+            let errors = apply(&mut feed(), &with_table(other), &[]).unwrap_err();
+            assert_eq!(errors.len(), 1, "{errors:?}");
+            assert_eq!(errors[0].key, "siri.ids");
+            assert!(!errors[0].reason.contains(other), "{}", errors[0].reason);
+        }
+        // What the file names can be sent back, also once it cannot be read.
+        let text = toml_of(&feed().id, &with_table(path)).unwrap();
+        let text = text.replacen("id =", "url = \"https://a.example/\"\nid =", 1);
+        let in_file = Config::parse(Path::new("lineside.toml"), &text).unwrap().feeds.remove(0);
+        drop(folder);
+        let mut over = in_file.clone();
+        let mut sent_back = with_table(path);
+        sent_back.insert("name".to_owned(), Value::from("B"));
+        apply(&mut over, &sent_back, &[]).unwrap();
+        assert_eq!(over.siri, in_file.siri);
+        assert_eq!(over.name.as_deref(), Some("B"));
+    }
+}

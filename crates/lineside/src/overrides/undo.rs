@@ -1,0 +1,171 @@
+//! Undoing one edit of a feed among others: only what that edit changed is set back.
+
+use std::collections::BTreeSet;
+
+use lineside_store::NumberedEdit;
+
+use super::{Override, before_and_after};
+
+/// Something that was changed again after an edit, so that the edit cannot be undone by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UndoConflict {
+    /// The key, or `added`, `removed`, `paused`.
+    pub(crate) part: String,
+    /// The newest later edit that changed it; `None` if the history no longer has it.
+    pub(crate) by: Option<i64>,
+}
+
+/// The parts of an override whose values can change by themselves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Added,
+    Removed,
+    Paused,
+    Key(String),
+}
+
+impl Part {
+    fn name(&self) -> &str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Paused => "paused",
+            Self::Key(key) => key,
+        }
+    }
+
+    fn is_same(&self, one: &Override, other: &Override) -> bool {
+        match self {
+            Self::Added => one.added == other.added,
+            Self::Removed => one.removed == other.removed,
+            Self::Paused => one.paused == other.paused,
+            Self::Key(key) => one.keys.get(key) == other.keys.get(key),
+        }
+    }
+
+    fn copy(&self, from: &Override, to: &mut Override) {
+        match self {
+            Self::Added => to.added = from.added,
+            Self::Removed => to.removed = from.removed,
+            Self::Paused => to.paused = from.paused,
+            Self::Key(key) => match from.keys.get(key) {
+                Some(value) => drop(to.keys.insert(key.clone(), value.clone())),
+                None => drop(to.keys.remove(key)),
+            },
+        }
+    }
+}
+
+/// The parts that differ between two overrides.
+fn changed_parts(before: &Override, after: &Override) -> BTreeSet<Part> {
+    let keys: BTreeSet<&String> = before.keys.keys().chain(after.keys.keys()).collect();
+    let keys = keys.into_iter().map(|key| Part::Key(key.clone()));
+    let parts = [Part::Added, Part::Removed, Part::Paused].into_iter().chain(keys);
+    parts.filter(|part| !part.is_same(before, after)).collect()
+}
+
+/// The override of a feed without one of its edits. `now` is the present override, and `edits` are edits of the feed, in
+/// any order, from which the conflicting one is named.
+///
+/// An edit that added or removed a feed of no file is undone only while nothing else was changed since: its keys would
+/// otherwise be kept for a feed that is gone.
+///
+/// # Errors
+/// What was changed again since, and by which edit.
+pub(crate) fn undo_edit(
+    edit: &NumberedEdit,
+    now: Option<&Override>,
+    edits: &[NumberedEdit],
+) -> Result<Option<Override>, UndoConflict> {
+    let (number, edit) = edit;
+    let (before, after) = before_and_after(edit);
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let now = now.cloned().unwrap_or_default();
+    let touched = changed_parts(&before, &after);
+    let again = changed_parts(&after, &now);
+    let is_about_existence = touched.contains(&Part::Added);
+    if let Some(part) = again.iter().find(|part| is_about_existence || touched.contains(part)) {
+        let by = edits
+            .iter()
+            .filter(|(n, later)| n > number && later.feed == edit.feed)
+            .filter(|(_, later)| {
+                let (before, after) = before_and_after(later);
+                let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+                changed_parts(&before, &after).contains(part)
+            })
+            .map(|(n, _)| *n)
+            .max();
+        return Err(UndoConflict { part: part.name().to_owned(), by });
+    }
+    let mut next = now;
+    for part in &touched {
+        part.copy(&before, &mut next);
+    }
+    Ok(next.if_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_ingest::{FeedId, Secret};
+    use lineside_store::Edit;
+    use lineside_sync::UnixMillis;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn edit(n: i64, before: &Value, after: &Value) -> NumberedEdit {
+        let text = |over: &Value| (!over.is_null()).then(|| Secret::new(over.to_string()));
+        let edit = Edit {
+            feed: FeedId::new("a").unwrap(),
+            at: UnixMillis(n),
+            who: "admin".to_owned(),
+            what: "change".to_owned(),
+            before: text(before),
+            after: text(after),
+            undoes: None,
+        };
+        (n, edit)
+    }
+
+    fn over(value: &Value) -> Option<Override> {
+        serde_json::from_value(value.clone()).unwrap()
+    }
+
+    #[test]
+    fn an_old_edit_is_undone_and_later_ones_stay() {
+        let first = edit(1, &json!(null), &json!({"keys": {"poll": "30s", "name": "A"}}));
+        let now = json!({"keys": {"poll": "30s", "name": "A", "ttl": "5s"}, "paused": true});
+        let later = edit(2, &json!({"keys": {"poll": "30s", "name": "A"}}), &now);
+        let undone = undo_edit(&first, over(&now).as_ref(), &[later, first.clone()]);
+        assert_eq!(undone, Ok(over(&json!({"keys": {"ttl": "5s"}, "paused": true}))));
+    }
+
+    #[test]
+    fn a_later_edit_of_the_same_key_is_named() {
+        let one = json!({"keys": {"poll": "30s"}});
+        let two = json!({"keys": {"poll": "40s"}});
+        let three = json!({"keys": {"poll": "40s", "name": "A"}});
+        let edits = [edit(3, &two, &three), edit(2, &one, &two), edit(1, &json!(null), &one)];
+        let undo = |n: usize| undo_edit(&edits[n], over(&three).as_ref(), &edits);
+        assert_eq!(undo(2), Err(UndoConflict { part: "poll".to_owned(), by: Some(2) }));
+        assert_eq!(undo(1), Ok(over(&json!({"keys": {"poll": "30s", "name": "A"}}))));
+        assert_eq!(undo(0), Ok(over(&two)));
+    }
+
+    #[test]
+    fn adding_a_feed_is_undone_only_if_nothing_was_changed_since() {
+        let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
+        let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
+        let edits = [edit(2, &added, &named), edit(1, &json!(null), &added)];
+        let undo = |now: &Value| undo_edit(&edits[1], over(now).as_ref(), &edits);
+        assert_eq!(undo(&named), Err(UndoConflict { part: "name".to_owned(), by: Some(2) }));
+        assert_eq!(undo(&added), Ok(None));
+    }
+
+    #[test]
+    fn a_removed_feed_comes_back_as_it_was() {
+        let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
+        let removed = edit(2, &added, &json!(null));
+        assert_eq!(undo_edit(&removed, None, &[]), Ok(over(&added)));
+    }
+}

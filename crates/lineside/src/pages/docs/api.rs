@@ -1,0 +1,215 @@
+//! The reference of the API: each operation of the description with its parameters, replies and an example.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use maud::{Markup, PreEscaped, html};
+use serde_json::Value;
+
+use super::examples::{Examples, sample};
+use super::{API, STYLE, crumbs, markdown, navigation, schema};
+use crate::app::App;
+use crate::pages::layout::{self, Page, Section};
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// One method of one address.
+struct Operation<'a> {
+    method: &'static str,
+    path: &'a str,
+    value: &'a Value,
+}
+
+impl<'a> Operation<'a> {
+    fn all(document: &'a Value) -> Vec<Self> {
+        let paths = document["paths"].as_object().into_iter().flatten();
+        let of_path = |(path, item): (&'a String, &'a Value)| {
+            METHODS.iter().filter_map(move |method| {
+                let value = item.get(*method)?;
+                Some(Operation { method, path, value })
+            })
+        };
+        paths.flat_map(of_path).collect()
+    }
+
+    fn has_tag(&self, tag: &str) -> bool {
+        let mut tags = self.value["tags"].as_array().into_iter().flatten();
+        tags.any(|own| own == tag)
+    }
+
+    fn anchor(&self) -> &'a str {
+        self.value["operationId"].as_str().unwrap_or_default()
+    }
+
+    fn parameters(&self) -> Vec<&'a Value> {
+        self.value["parameters"].as_array().into_iter().flatten().collect()
+    }
+}
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Extension(document): Extension<Arc<Value>>,
+    headers: HeaderMap,
+) -> Response {
+    let (base, examples) = (app.base_url(&headers), Examples::find(&app));
+    let operations = Operation::all(&document);
+    let mut page = Page::new("API reference", Section::Documentation);
+    page.styles = &[STYLE];
+    page.canonical = Some(API.to_owned());
+    page.description = Some(
+        "Every address of this server's API, with parameters, replies and examples.".to_owned(),
+    );
+    let tags: Vec<(&str, &str)> = tags(&document).collect();
+    let main = html! {
+        div.page.docs {
+            (navigation(API))
+            article.prose {
+                (crumbs())
+                h1 { "API reference" }
+                p { (PreEscaped(markdown::inline(document["info"]["description"].as_str().unwrap_or_default()))) }
+                p {
+                    "For tools: " a href="/api/v1/openapi.json" { "openapi.json" } " (OpenAPI " (text(&document["openapi"])) "). "
+                    "Replies may be read by pages of any origin."
+                }
+                @for (tag, about) in &tags {
+                    section {
+                        h2 id=(anchor_of(tag)) { (tag) }
+                        p.soft { (PreEscaped(markdown::inline(about))) }
+                        @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
+                            (show(&document, operation, &examples, &base))
+                        }
+                    }
+                }
+                (schema::all(&document))
+            }
+            nav.docs-contents aria-label="On this page" {
+                h2 { "On this page" }
+                ul {
+                    @for (tag, _) in &tags {
+                        li { a href=(format!("#{}", anchor_of(tag))) { (tag) } }
+                        @for operation in operations.iter().filter(|operation| operation.has_tag(tag)) {
+                            li.sub { a href=(format!("#{}", operation.anchor())) { (text(&operation.value["summary"])) } }
+                        }
+                    }
+                    li { a href="#schemas" { "Schemas" } }
+                }
+            }
+        }
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+fn tags(document: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let tags = document["tags"].as_array().into_iter().flatten();
+    tags.map(|tag| (text(&tag["name"]), text(&tag["description"])))
+}
+
+fn anchor_of(tag: &str) -> String {
+    format!("tag-{}", tag.replace(' ', "-"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn show(document: &Value, operation: &Operation<'_>, examples: &Examples, base: &str) -> Markup {
+    let parameters = operation.parameters();
+    let description = text(&operation.value["description"]);
+    html! {
+        section.operation id=(operation.anchor()) {
+            h3 {
+                (text(&operation.value["summary"]))
+                " " a.anchor href=(format!("#{}", operation.anchor())) aria-label="Link to this operation" { "#" }
+            }
+            p { code.method data-method=(operation.method) { (operation.method.to_uppercase()) } " " code { (operation.path) } }
+            @if !description.is_empty() { p { (PreEscaped(markdown::inline(description))) } }
+            @if !parameters.is_empty() { (parameter_table(&parameters)) }
+            (replies(&operation.value["responses"]))
+            (example(document, operation, examples, base))
+        }
+    }
+}
+
+fn parameter_table(parameters: &[&Value]) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table {
+                thead { tr { th scope="col" { "Parameter" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
+                tbody {
+                    @for parameter in parameters {
+                        tr {
+                            td {
+                                code { (text(&parameter["name"])) }
+                                @if text(&parameter["in"]) != "query" { br; span.soft.small { "in the " (text(&parameter["in"])) } }
+                                @if parameter["required"] == true { br; span.small { "required" } }
+                            }
+                            td { (schema::kind(&parameter["schema"])) (schema::bounds(&parameter["schema"])) }
+                            td { (PreEscaped(markdown::inline(text(&parameter["description"])))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn replies(responses: &Value) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table {
+                thead { tr { th scope="col" { "Status" } th scope="col" { "Reply" } th scope="col" { "Content" } } }
+                tbody {
+                    @for (status, response) in responses.as_object().into_iter().flatten() {
+                        tr {
+                            td { code { (status) } }
+                            td { (PreEscaped(markdown::inline(text(&response["description"])))) }
+                            td {
+                                @for (kind, content) in response["content"].as_object().into_iter().flatten() {
+                                    div { span.small { (kind) } " " (schema::kind(&content["schema"])) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A command that does this here, and a link where a browser can show the reply.
+fn example(document: &Value, operation: &Operation<'_>, examples: &Examples, base: &str) -> Markup {
+    let example = examples.address(operation.path, &operation.parameters());
+    let is_admin = operation.has_tag("admin");
+    let is_endless = operation.path == "/events";
+    let is_socket = operation.path.starts_with("/connection/");
+    let mut command = String::from("curl");
+    if is_endless {
+        command.push_str(" -N");
+    }
+    if operation.method != "get" {
+        command.push_str(&format!(" --request {}", operation.method.to_uppercase()));
+    }
+    if is_admin {
+        command.push_str(" --header \"Authorization: Bearer $LINESIDE_ADMIN_TOKEN\"");
+    }
+    if operation.has_tag("server API") {
+        command.push_str(" --header \"X-API-Key: $LINESIDE_API_KEY\"");
+    }
+    let body = &operation.value["requestBody"]["content"]["application/json"]["schema"];
+    if !body.is_null() {
+        command.push_str(&format!(" --json '{}'", sample(document, body, 0)));
+    }
+    command.push_str(&format!(" '{base}{}'", example.address));
+    let can_be_opened = operation.method == "get" && !is_admin && !is_endless && example.is_there;
+    html! {
+        @if is_socket {
+            p.soft { "Any client of the Centrifuge protocol connects to " code { (base.replacen("http", "ws", 1)) (operation.path) } "." }
+        } @else {
+            pre { code { (command) } }
+            @if can_be_opened { p.small { a data-example href=(example.address) { "Open " (example.address) } } }
+        }
+    }
+}

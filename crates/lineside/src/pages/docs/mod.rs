@@ -1,0 +1,152 @@
+//! The documentation, embedded in the binary, and the reference of the API.
+//!
+//! `book` knows which chapters there are, `markdown` turns one into HTML, `api` and `schema` show the description of the
+//! API, `examples` fills in addresses that this server has.
+
+mod api;
+mod book;
+mod examples;
+mod markdown;
+mod schema;
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use maud::{Markup, PreEscaped, html};
+use serde_json::Value;
+
+use self::book::{BOOK, Chapter};
+use super::layout::{self, Page, Section};
+use crate::app::App;
+
+/// Where the documentation is.
+const ADDRESS: &str = "/docs";
+/// Where the reference of the API is.
+const API: &str = "/docs/api";
+const STYLE: &str = "docs.css";
+
+/// The pages; `description` is the finished OpenAPI document.
+pub(super) fn router(description: Arc<Value>) -> Router<App> {
+    let to_api = || get(async || Redirect::temporary(API));
+    Router::new()
+        .route(ADDRESS, get(index))
+        .route(API, get(api::page))
+        .route("/docs/{*path}", get(chapter))
+        .route("/api", to_api())
+        .route("/api/v1", to_api())
+        .layer(Extension(description))
+}
+
+async fn index() -> Response {
+    let mut page = Page::new("Documentation", Section::Documentation);
+    page.styles = &[STYLE];
+    page.description =
+        Some("How to use, call and run this server: guide, protocol, operation, API.".to_owned());
+    let main = html! {
+        div.page {
+            div.page-head {
+                h1 { "Documentation" }
+                p { "It describes this version, " (env!("CARGO_PKG_VERSION")) ", and is part of the server: it needs no internet." }
+            }
+            div.docs-sections {
+                section.card.card-body {
+                    h2 { a href=(API) { "API reference" } }
+                    p.soft { "Every address with its parameters, replies and an example that runs here." }
+                }
+                @for section in BOOK.sections() {
+                    section.card.card-body {
+                        h2 { a href=(section.readme().address) { (section.readme().title) } }
+                        ul { @for chapter in section.chapters() { li { a href=(chapter.address) { (chapter.title) } } } }
+                    }
+                }
+            }
+        }
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+async fn chapter(State(app): State<App>, Path(path): Path<String>, headers: HeaderMap) -> Response {
+    // Links in files and in editors have the ending.
+    if let Some(plain) = path.strip_suffix(".md") {
+        let plain = plain.strip_suffix("/README").unwrap_or(plain);
+        return Redirect::temporary(&format!("{ADDRESS}/{plain}")).into_response();
+    }
+    let address = format!("{ADDRESS}/{}", path.trim_end_matches('/'));
+    let base = app.base_url(&headers);
+    match BOOK.find(&address) {
+        Some(chapter) => show(chapter, &base),
+        None => match book::find_rule(&address) {
+            Some(rule) => show(&rule, &base),
+            None => layout::not_found("There is no such page in the documentation."),
+        },
+    }
+}
+
+fn show(chapter: &Chapter, base: &str) -> Response {
+    let rendered = markdown::render(&chapter.file, &chapter.text, base);
+    let mut page = Page::new(&chapter.title, Section::Documentation);
+    page.styles = &[STYLE];
+    page.canonical = Some(chapter.address.clone());
+    page.description = rendered.summary.clone();
+    let (before, after) = BOOK.neighbors(&chapter.address);
+    let main = html! {
+        div.page.docs {
+            (navigation(&chapter.address))
+            article.prose {
+                (crumbs())
+                (PreEscaped(rendered.html))
+                nav.docs-neighbors aria-label="Neighboring pages" {
+                    @if let Some(before) = before { a rel="prev" href=(before.address) { "‹ " (before.title) } }
+                    @if let Some(after) = after { a rel="next" href=(after.address) { (after.title) " ›" } }
+                }
+            }
+            @if rendered.headings.len() > 1 {
+                nav.docs-contents aria-label="On this page" {
+                    h2 { "On this page" }
+                    ul {
+                        @for heading in &rendered.headings {
+                            li.sub[heading.level > 2] { a href=(format!("#{}", heading.anchor)) { (heading.text) } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+/// All chapters; on a phone below the text.
+fn navigation(present: &str) -> Markup {
+    let current = |address: &str| (address == present).then_some("page");
+    html! {
+        nav.docs-navigation #pages aria-labelledby="pages-title" {
+            h2 #pages-title { "All pages" }
+            ul {
+                li { a href=(API) aria-current=[current(API)] { "API reference" } }
+                @for section in BOOK.sections() {
+                    li {
+                        a.docs-section href=(section.readme().address) aria-current=[current(&section.readme().address)] {
+                            (section.readme().title)
+                        }
+                        ul {
+                            @for chapter in section.chapters() {
+                                li { a href=(chapter.address) aria-current=[current(&chapter.address)] { (chapter.title) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The way back, and to the list of pages where that is below the text.
+fn crumbs() -> Markup {
+    html! {
+        p.crumbs { a href=(ADDRESS) { "Documentation" } span.docs-to-pages { " · " a href="#pages" { "All pages" } } }
+    }
+}

@@ -1,0 +1,100 @@
+//! Schemas of the description as text: a type in a few words, its bounds, and the list of all named ones.
+
+use maud::{Markup, PreEscaped, html};
+use serde_json::Value;
+
+use super::markdown;
+
+const PREFIX: &str = "#/components/schemas/";
+
+/// A type in a few words; a named one leads to its place in the list.
+pub(super) fn kind(schema: &Value) -> Markup {
+    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(PREFIX))
+    {
+        return html! { a href=(format!("#schema-{name}")) { code { (name) } } };
+    }
+    let alternatives = ["oneOf", "anyOf", "allOf"].iter().find_map(|name| schema[name].as_array());
+    if let Some(alternatives) = alternatives {
+        return html! {
+            @for (at, schema) in alternatives.iter().filter(|schema| schema["type"] != "null").enumerate() {
+                @if at > 0 { " or " }
+                (kind(schema))
+            }
+        };
+    }
+    let names: Vec<&str> = match &schema["type"] {
+        Value::Array(kinds) => {
+            kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").collect()
+        }
+        kind => kind.as_str().into_iter().collect(),
+    };
+    html! {
+        @if names.contains(&"array") { "list of " (kind(&schema["items"])) }
+        @else { (names.join(" or ")) }
+    }
+}
+
+/// What a value must be besides its type.
+pub(super) fn bounds(schema: &Value) -> Markup {
+    let words = schema["enum"].as_array();
+    let range = match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
+        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+        (Some(least), None) => Some(format!("at least {least}")),
+        (None, Some(most)) => Some(format!("at most {most}")),
+        (None, None) => None,
+    };
+    let length = schema["maxLength"].as_i64().map(|most| format!("at most {most} characters"));
+    let items = schema["maxItems"].as_i64().map(|most| format!("at most {most}"));
+    html! {
+        @for bound in [range, length, items].into_iter().flatten() { br; span.small.soft { (bound) } }
+        @if let Some(words) = words {
+            br;
+            span.small { @for (at, word) in words.iter().enumerate() { @if at > 0 { ", " } code { (plain(word)) } } }
+        }
+        @if let Some(pattern) = schema["pattern"].as_str() { br; code.small { (pattern) } }
+        @if !schema["default"].is_null() { br; span.small.soft { "default " code { (plain(&schema["default"])) } } }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// All named schemas with their properties.
+pub(super) fn all(document: &Value) -> Markup {
+    let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
+    html! {
+        section {
+            h2 #schemas { "Schemas" }
+            @for (name, schema) in schemas {
+                section.operation id=(format!("schema-{name}")) {
+                    h3 { code { (name) } }
+                    @if let Some(about) = schema["description"].as_str() { p { (PreEscaped(markdown::inline(about))) } }
+                    @match schema["properties"].as_object() {
+                        Some(properties) if !properties.is_empty() => (property_table(properties)),
+                        _ => p { (kind(schema)) (bounds(schema)) },
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn property_table(properties: &serde_json::Map<String, Value>) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table {
+                thead { tr { th scope="col" { "Property" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
+                tbody {
+                    @for (name, property) in properties {
+                        tr {
+                            td { code { (name) } }
+                            td { (kind(property)) (bounds(property)) }
+                            td { (PreEscaped(markdown::inline(property["description"].as_str().unwrap_or_default()))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a real-time feed says right now: its alerts, its trips, its vehicles.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use lineside_ingest::Record;
+use maud::{Markup, html};
+
+use super::super::{alerts, badge, map, route, words};
+use super::Shown;
+
+/// Trips and vehicles that the page lists; the API has all.
+const ROWS_MAX: usize = 6;
+
+impl Shown {
+    /// The card; nothing where the feed has no alert, trip or vehicle now.
+    pub(super) fn current(&self) -> Option<Markup> {
+        let state = self.network.state();
+        let id = self.id();
+        let is_own = |record: &&Arc<Record>| record.feed.as_str() == id;
+        let mut trips: Vec<&Arc<Record>> = state.trip_updates().filter(is_own).collect();
+        let mut vehicles: Vec<&Arc<Record>> = state.vehicles().filter(is_own).collect();
+        let told = alerts::of_feed(&state, id, self.network.now().seconds(), &self.languages);
+        if trips.is_empty() && vehicles.is_empty() && told.is_empty() {
+            return None;
+        }
+        let n_trips = trips.len();
+        trips.sort_by_key(|record| (Reverse(record.join.delay), record.id.clone()));
+        vehicles.sort_by(|a, b| a.id.cmp(&b.id));
+        let alerts_note = words::count(count(told.len()), "alert in force", "alerts in force");
+        Some(html! {
+            section.card #current aria-labelledby="current-title" {
+                div.card-head {
+                    h2 #current-title { "Right now" }
+                    span.soft.small {
+                        @if !told.is_empty() { (alerts_note) }
+                        @if n_trips > 0 { @if !told.is_empty() { ", " } (words::count(count(n_trips), "trip", "trips")) }
+                        @if !vehicles.is_empty() { @if !told.is_empty() || n_trips > 0 { ", " } (words::count(count(vehicles.len()), "vehicle", "vehicles")) }
+                    }
+                }
+                (alerts::list(&told))
+                @if n_trips > 0 {
+                    div.scroll tabindex="0" role="region" aria-label="Trips" {
+                        table.list-table {
+                            thead { tr { th scope="col" { "Line" } th scope="col" { "Trip" } th scope="col" { "Next stop" } th scope="col" { "Delay" } } }
+                            tbody { @for record in trips.iter().take(ROWS_MAX) { (self.trip_row(record)) } }
+                        }
+                    }
+                    (self.more(n_trips, "trips", "the most delayed first"))
+                }
+                @if !vehicles.is_empty() {
+                    div.scroll tabindex="0" role="region" aria-label="Vehicles" {
+                        table.list-table {
+                            thead { tr { th scope="col" { "Line" } th scope="col" { "Vehicle" } th scope="col" { "Next stop" } th scope="col" { "Reported" } } }
+                            tbody { @for record in vehicles.iter().take(ROWS_MAX) { (self.vehicle_row(record)) } }
+                        }
+                    }
+                    (self.more(vehicles.len(), "vehicles", "by id"))
+                }
+            }
+        })
+    }
+
+    /// How many rows are not shown, and where all of them are.
+    fn more(&self, all: usize, what: &str, order: &str) -> Markup {
+        html! {
+            @if all > ROWS_MAX {
+                p.card-body.soft.small {
+                    (words::number(count(ROWS_MAX))) " of " (words::number(count(all))) " " (what) ", " (order) ". "
+                    a href=(format!("/api/v1/state?channel=feed/{}", self.id())) { "All as JSON" }
+                }
+            }
+        }
+    }
+
+    fn line(&self, record: &Record) -> Markup {
+        let join = &record.join;
+        let name = join.route_short_name.as_deref().or(join.route_id.as_deref());
+        let timetable = self.network.timetable();
+        let known = join.route_id.as_deref().filter(|id| {
+            timetable.as_ref().is_some_and(|timetable| timetable.find_route(id).is_some())
+        });
+        html! {
+            @match (name, known) {
+                (Some(name), Some(id)) => a.line-link href=(route::address(self.network.id().as_str(), id)) { (badge::badge(name, join.route_color)) },
+                (Some(name), None) => (badge::badge(name, join.route_color)),
+                (None, _) => span.soft { "–" },
+            }
+        }
+    }
+
+    fn trip_row(&self, record: &Record) -> Markup {
+        let trip = record.trip();
+        let trip_id = trip.and_then(|trip| trip.trip_id.as_deref()).unwrap_or(&record.id);
+        let is_cancelled = trip.is_some_and(is_cancelled);
+        let status = if is_cancelled { "cancelled" } else { "realtime" };
+        let said = words::delay(status, record.join.delay.map(i64::from));
+        let unknown = !is_cancelled && record.join.delay.is_none();
+        html! {
+            tr {
+                td { (self.line(record)) }
+                td.feed-trip {
+                    (record.join.headsign.as_deref().unwrap_or_default())
+                    span.soft.small.mono { " " (trip_id) }
+                }
+                td { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
+                td { @if unknown { span.soft { "unknown" } } @else { span class=(format!("delay tone-{}", said.tone)) { (said.words) } } }
+            }
+        }
+    }
+
+    fn vehicle_row(&self, record: &Record) -> Markup {
+        let vehicle = record.vehicle();
+        let label = vehicle.and_then(|it| it.vehicle.as_ref()?.label.as_deref());
+        let label = label.filter(|label| !label.is_empty()).unwrap_or(&record.id);
+        let at = vehicle.and_then(|it| i64::try_from(it.timestamp?).ok());
+        html! {
+            tr {
+                td { (self.line(record)) }
+                td { a href=(map::vehicle_address(self.id(), &record.id)) { (label) } }
+                td { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
+                td.numeric {
+                    @match at {
+                        Some(at) => (words::age(self.network.now().seconds() - at)),
+                        None => span.soft { "unknown" },
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_cancelled(trip: &lineside_formats::gtfs_rt::proto::TripDescriptor) -> bool {
+    use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship::{
+        Canceled, Deleted,
+    };
+    matches!(trip.schedule_relationship(), Canceled | Deleted)
+}
+
+fn count(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,98 @@
+//! How a feed is polled, and how the last failure went.
+
+use lineside_formats::Format;
+use lineside_ingest::{FailureCode, FetchFailure};
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+
+use super::super::words;
+use super::{Shown, fold};
+
+impl Shown {
+    pub(super) fn poll_interval(&self) -> String {
+        let config = self.feed.config();
+        match (self.format(), config.poll) {
+            (Some(Format::Gbfs), None) => "as often as the ttl of each file says".to_owned(),
+            _ => format!("every {}", words::span(config.poll_interval(self.format()).as_secs())),
+        }
+    }
+
+    pub(super) fn polling(&self) -> Markup {
+        let (status, counted) = (&self.status, self.feed.status_with_parts());
+        let note = requests(counted.fetches, counted.failures);
+        let body = html! {
+            dl.facts.card-body {
+                dt { "Requests" } dd.numeric { (note) }
+                dt { "Interval" } dd { (self.poll_interval()) }
+                dt { "Last success" } dd { (self.optional_moment(status.last_success)) }
+                dt { "Last attempt" } dd { (self.optional_moment(status.last_attempt)) }
+                dt { "Next attempt" } dd { (self.optional_moment(status.next_poll)) }
+                (self.budget())
+                @if let Some(failure) = &status.last_error {
+                    dt { "Last failure" } dd { strong { (failure.code) } ": " (failure.detail) }
+                    (how_far(failure))
+                }
+                @if let Some(snapshot) = &self.snapshot {
+                    dt { "Last good data" } dd { a href=(format!("/proxy/{}", self.id())) { (words::bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) } ", " (snapshot.content_type) }
+                }
+            }
+        };
+        fold("polling", "Polling", &html! { (note) }, false, &body)
+    }
+
+    fn optional_moment(&self, at: Option<UnixMillis>) -> Markup {
+        html! {
+            @match at {
+                Some(at) => (self.moment(at)),
+                None => span.soft { "not yet" },
+            }
+        }
+    }
+
+    /// The limits on requests to its producer.
+    fn budget(&self) -> Markup {
+        let config = self.feed.config();
+        html! {
+            @if let Some(rate) = config.rate { dt { "Rate limit" } dd.numeric { (rate) span.soft { ", shared by all feeds of its host and credential" } } }
+            @if config.serial { dt { "Its host" } dd { "gets one request at a time" } }
+        }
+    }
+}
+
+fn requests(all: u64, failed: u64) -> String {
+    let all_words = words::count(all, "request", "requests");
+    match (all, failed) {
+        (0, _) => "no request yet".to_owned(),
+        (_, 0) => format!("{all_words}, none failed"),
+        _ => format!("{all_words}, {} failed", words::number(failed)),
+    }
+}
+
+/// How far the poll came, and what came instead of data.
+fn how_far(failure: &FetchFailure) -> Markup {
+    html! {
+        @if let Some(phase) = failure.phase {
+            dt { "Failed while" }
+            dd {
+                (words::phase(phase))
+                @if let Some(status) = failure.status { ", status " (status) }
+                @if failure.bytes > 0 { ", " (words::bytes(failure.bytes)) " received" }
+            }
+        }
+        @if let Some(head) = &failure.head {
+            dt { (words::of_head(failure.code == FailureCode::Convert)) } dd { pre.mono.small { (head) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_with_those_that_failed() {
+        assert_eq!(requests(0, 0), "no request yet");
+        assert_eq!(requests(1, 0), "1 request, none failed");
+        assert_eq!(requests(416, 2), "416 requests, 2 failed");
+    }
+}

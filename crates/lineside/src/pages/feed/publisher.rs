@@ -1,0 +1,140 @@
+//! Whose a feed is: publisher, licence and contact, with links where they are addresses.
+
+use maud::{Markup, html};
+
+use super::super::words;
+use super::Shown;
+
+/// Agencies whose names the page shows.
+const AGENCIES_SHOWN_MAX: usize = 5;
+
+/// Licences of open data and where their text is, by how their names begin in SPDX's list, in lower case without signs.
+const LICENCES: [(&str, &str); 12] = [
+    ("ccby40", "https://creativecommons.org/licenses/by/4.0/"),
+    ("ccby30", "https://creativecommons.org/licenses/by/3.0/"),
+    ("ccbysa40", "https://creativecommons.org/licenses/by-sa/4.0/"),
+    ("ccbysa30", "https://creativecommons.org/licenses/by-sa/3.0/"),
+    ("cc0", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    ("cc010", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    ("odbl10", "https://opendatacommons.org/licenses/odbl/1-0/"),
+    ("odcby10", "https://opendatacommons.org/licenses/by/1-0/"),
+    ("pddl10", "https://opendatacommons.org/licenses/pddl/1-0/"),
+    ("etalab20", "https://www.etalab.gouv.fr/licence-ouverte-open-licence/"),
+    ("nlod20", "https://data.norge.no/nlod/en/2.0/"),
+    ("oglukv3", "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/"),
+];
+
+impl Shown {
+    /// Whose is it?
+    pub(super) fn publisher(&self) -> Markup {
+        let config = self.feed.config();
+        // A real-time feed's timetable names the publisher of both.
+        let timetable = self.timetable.clone().or_else(|| self.network.timetable());
+        let info = timetable.as_ref().and_then(|timetable| timetable.feed_info());
+        let name = config.publisher.as_deref().or(info.map(|info| &*info.publisher_name));
+        let email = info.and_then(|info| info.contact_email.as_deref());
+        let contact = info.and_then(|info| info.contact_url.as_deref());
+        let own = self.timetable.as_ref();
+        html! {
+            section.card #publisher aria-labelledby="publisher-title" {
+                h2 #publisher-title { "Publisher and licence" }
+                dl.facts.card-body {
+                    dt { "Publisher" } dd { (linked(name.unwrap_or("unknown"), info.map(|info| &*info.publisher_url))) }
+                    @if let Some(timetable) = own {
+                        @let n = timetable.agencies().len();
+                        @if n > 0 {
+                            dt { "Agencies" } dd {
+                                @for (at, agency) in timetable.agencies().take(AGENCIES_SHOWN_MAX).enumerate() { @if at > 0 { ", " } (agency.name) }
+                                @if n > AGENCIES_SHOWN_MAX { " and " (words::number((n - AGENCIES_SHOWN_MAX) as u64)) " more" }
+                            }
+                        }
+                    }
+                    dt { "Licence" } dd { (licence(config.licence.as_deref())) }
+                    @if email.is_some() || contact.is_some() {
+                        dt { "Contact" } dd {
+                            @if let Some(email) = email { (mail(email)) }
+                            @if email.is_some() && contact.is_some() { ", " }
+                            @if let Some(contact) = contact { (linked(contact, Some(contact))) }
+                        }
+                    }
+                    dt { "Source" } dd.mono { (linked_source(&config.url.to_string())) }
+                    dt { "Feed id" } dd.mono { (config.id) }
+                    (self.secrets())
+                }
+            }
+        }
+    }
+
+    /// The names of the secrets that are sent to its source; never their values.
+    fn secrets(&self) -> Markup {
+        let config = self.feed.config();
+        let pairs = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str());
+        let basic = config.basic.as_ref().map(|_| "user and password");
+        let oauth2 = config.oauth2.as_ref().map(|_| "OAuth2 token");
+        let names: Vec<&str> = pairs.chain(basic).chain(oauth2).collect();
+        html! { @if !names.is_empty() { dt { "Sent along" } dd { (names.join(", ")) span.soft { " (values hidden)" } } } }
+    }
+}
+
+/// Whether a text is an address of the web that a page may link to.
+fn is_web_address(text: &str) -> bool {
+    let is_http = text.starts_with("https://") || text.starts_with("http://");
+    is_http && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// A text, as a link where its address is one of the web.
+fn linked(text: &str, address: Option<&str>) -> Markup {
+    html! {
+        @match address.filter(|address| is_web_address(address)) {
+            Some(address) => a rel="noopener nofollow" href=(address) { (text) },
+            None => (text),
+        }
+    }
+}
+
+/// The source's address. It may have a hidden key in it, and then leads nowhere.
+fn linked_source(address: &str) -> Markup {
+    linked(address, Some(address).filter(|address| !address.contains("***")))
+}
+
+fn mail(address: &str) -> Markup {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+' | '@');
+    let is_address = address.split('@').count() == 2 && address.chars().all(is_plain);
+    html! { @if is_address { a href=(format!("mailto:{address}")) { (address) } } @else { (address) } }
+}
+
+/// A licence with the way to its text, where its name or address is known.
+fn licence(name: Option<&str>) -> Markup {
+    let Some(name) = name else { return html! { span.soft { "unknown" } } };
+    linked(name, licence_address(name))
+}
+
+fn licence_address(name: &str) -> Option<&str> {
+    if is_web_address(name) {
+        return Some(name);
+    }
+    let key: String =
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+    LICENCES.iter().find(|(known, _)| *known == key).map(|(_, address)| *address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_licence_leads_to_its_text_and_nothing_leads_to_a_script() {
+        let cc = "https://creativecommons.org/licenses/by/4.0/";
+        assert_eq!(licence_address("CC-BY-4.0"), Some(cc));
+        assert_eq!(licence_address("CC BY 4.0"), Some(cc));
+        assert_eq!(
+            licence_address("https://example.org/licence"),
+            Some("https://example.org/licence")
+        );
+        assert_eq!(licence_address("ask us"), None);
+        assert_eq!(licence_address("javascript:alert(1)"), None);
+        assert!(!linked("x", Some("javascript:alert(1)")).into_string().contains("href"));
+        assert!(mail("a@example.org").into_string().contains("mailto:a@example.org"));
+        assert!(!mail("a@example.org?cc=b").into_string().contains("mailto"));
+    }
+}

@@ -1,0 +1,93 @@
+//! How a feed is used: a download with its size, then lines to copy.
+
+use lineside_formats::Format;
+use maud::{Markup, html};
+
+use super::super::{recipes, words};
+use super::Shown;
+
+/// One file to download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Download {
+    label: String,
+    path: String,
+    /// In bytes, where it is known without building the file.
+    size: Option<u64>,
+}
+
+impl Shown {
+    /// How do I use it?
+    pub(super) fn usage(&self) -> Markup {
+        let has_data = self.snapshot.is_some();
+        let downloads = self.downloads();
+        html! {
+            section.card #use aria-labelledby="use-title" {
+                h2 #use-title { "Use this feed" }
+                div.card-body.stack {
+                    @if !has_data {
+                        p.soft { "There is nothing to download yet: no valid data has arrived from the source." }
+                    }
+                    @if !downloads.is_empty() {
+                        div.downloads {
+                            @for (at, download) in downloads.iter().enumerate() {
+                                a.button.plain[at > 0] href=(download.path) download {
+                                    (download.label)
+                                    @if let Some(size) = download.size { span.numeric { " · " (words::bytes(size)) } }
+                                }
+                            }
+                        }
+                    }
+                    div.snippets {
+                        @for recipe in recipes::recipes(&self.base, self.id(), self.format(), has_data) {
+                            details.recipe {
+                                summary { (recipe.title) }
+                                p { (recipe.what) }
+                                div.copy {
+                                    code tabindex="0" data-recipe=(recipe.name) { (recipe.line) }
+                                    button.button.plain.compact type="button" data-copy hidden { "Copy" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The files that can be downloaded, the most useful first; none before the source has delivered.
+    fn downloads(&self) -> Vec<Download> {
+        let Some(snapshot) = &self.snapshot else { return Vec::new() };
+        let length = |bytes: &[u8]| u64::try_from(bytes.len()).ok();
+        let id = self.id();
+        let original = |label: &str| Download {
+            label: label.to_owned(),
+            path: format!("/proxy/{id}"),
+            size: length(&snapshot.bytes),
+        };
+        let made =
+            |label: &str, path: String, size| Download { label: label.to_owned(), path, size };
+        let served = self.served.as_ref().and_then(|served| length(&served.bytes));
+        match self.format() {
+            Some(Format::Gtfs) => {
+                let own = made("Download GTFS", format!("/gtfs/{id}.zip"), served);
+                let converted = self.feed.config().converter.is_some();
+                std::iter::once(own).chain(converted.then(|| original("Original file"))).collect()
+            }
+            Some(Format::Netex) => {
+                vec![original("Download NeTEx"), made("As GTFS", format!("/gtfs/{id}.zip"), None)]
+            }
+            Some(Format::GtfsRt) => vec![
+                original("Download GTFS-Realtime"),
+                made("As JSON", format!("/gtfs-rt/{id}.json"), None),
+            ],
+            Some(Format::Siri) => vec![
+                made("Download GTFS-Realtime", format!("/gtfs-rt/{id}.pb"), None),
+                original("Original SIRI"),
+            ],
+            Some(Format::Gbfs) => {
+                vec![made("Open the discovery file", format!("/proxy/{id}/gbfs.json"), None)]
+            }
+            Some(Format::Raw) | None => vec![original("Download")],
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! When a line runs: its departures on a service date, the first and the last trip of each direction, and when it runs next.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Span, ToSpan};
+use lineside_formats::gtfs::{RouteIdx, ServiceIdx, Timetable, TripIdx};
+use maud::{Markup, html};
+
+use super::{map, trips, words};
+
+/// Departures of one direction that are listed.
+const DEPARTURES_MAX: usize = 600;
+/// How far ahead a line that does not run now is searched for its next trip, in days.
+const NEXT_DAYS: i64 = 60;
+/// Days that the page offers.
+const DAYS_OFFERED: i64 = 7;
+
+/// When a line runs on a service date.
+#[derive(Debug)]
+pub(super) struct LineTimes {
+    date: Date,
+    today: Date,
+    directions: Vec<DirectionTimes>,
+    /// When the next trip starts and where, if none is under way now.
+    next: Option<Option<TripStart>>,
+}
+
+/// The trips of a direction on the date, in order of their starts.
+#[derive(Debug)]
+struct DirectionTimes {
+    to: String,
+    starts: Vec<TripStart>,
+    /// Starts beyond [`DEPARTURES_MAX`].
+    n_more: usize,
+    /// The last start of the day.
+    last: TripStart,
+}
+
+/// A run of a trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TripStart {
+    /// Unix seconds.
+    at: i64,
+    trip: TripIdx,
+    date: Date,
+    /// For a repeated trip the start of the run, in seconds after noon minus 12 h.
+    start_time: Option<i32>,
+}
+
+impl LineTimes {
+    /// The times of a line. `date` is a service date, `now` Unix seconds; `runs_now` where real time shows a vehicle.
+    pub(super) fn new(
+        timetable: &Timetable,
+        route: RouteIdx,
+        date: Option<Date>,
+        now: i64,
+        runs_now: bool,
+    ) -> Self {
+        let today = timetable.local_date(now);
+        let date = date.unwrap_or(today);
+        let is_idle = !runs_now && !is_under_way(timetable, route, today, now);
+        Self {
+            date,
+            today,
+            directions: directions(timetable, route, date),
+            next: is_idle.then(|| next_start(timetable, route, today, now)),
+        }
+    }
+
+    pub(super) fn markup(
+        &self,
+        timetable: &Timetable,
+        feed: &str,
+        route_id: &str,
+        now: i64,
+    ) -> Markup {
+        let zone = timetable.timezone();
+        html! {
+            @if let Some(next) = &self.next { (next_markup(timetable, next.as_ref(), now)) }
+            section.card.line-times #times aria-labelledby="times-title" {
+                div.card-head {
+                    h2 #times-title { "Departures" @if self.date == self.today { " today" } }
+                    span.soft.small { (words::date(self.date)) }
+                }
+                nav.days aria-label="Days" {
+                    @for days in 0..DAYS_OFFERED {
+                        @if let Ok(day) = self.today.checked_add(days.days()) {
+                            a.target href=(day_address(feed, route_id, day, self.today)) aria-current=[(day == self.date).then_some("date")] {
+                                @if days == 0 { "Today" } @else { (day.strftime("%a %-d %b").to_string()) }
+                            }
+                        }
+                    }
+                }
+                @if self.directions.is_empty() { p.board-empty { "No trips on this day." } }
+                @for direction in &self.directions { (direction_markup(timetable, feed, direction, zone)) }
+            }
+        }
+    }
+}
+
+fn day_address(feed: &str, route_id: &str, day: Date, today: Date) -> String {
+    let address = format!("/routes/{feed}/{}", map::path_segment(route_id));
+    if day == today { format!("{address}#times") } else { format!("{address}?date={day}#times") }
+}
+
+fn next_markup(timetable: &Timetable, next: Option<&TripStart>, now: i64) -> Markup {
+    let zone = timetable.timezone();
+    html! {
+        p.note.line-idle {
+            @match next {
+                Some(next) => {
+                    "This line does not run now. Next trip: "
+                    time datetime=(words::rfc3339(next.at, zone)) { (words::clock_or_day(next.at, now, zone)) }
+                    " from " (first_stop(timetable, next.trip)) "."
+                }
+                None => "This line does not run now, and the timetable has no further trips.",
+            }
+        }
+    }
+}
+
+fn direction_markup(
+    timetable: &Timetable,
+    feed: &str,
+    direction: &DirectionTimes,
+    zone: &TimeZone,
+) -> Markup {
+    let mut hours: BTreeMap<i64, Vec<&TripStart>> = BTreeMap::new();
+    for start in &direction.starts {
+        hours.entry(start.at.div_euclid(3600)).or_default().push(start);
+    }
+    let of_day = |start: &TripStart| {
+        html! {
+            a.target href=(address(timetable, feed, start)) { time datetime=(words::rfc3339(start.at, zone)) { (words::clock(start.at, zone)) } }
+            " from " (first_stop(timetable, start.trip))
+        }
+    };
+    html! {
+        div.direction-times {
+            h3 { "To " (direction.to) }
+            p {
+                @if let Some(first) = direction.starts.first() { "First " (of_day(first)) ", last " (of_day(&direction.last)) ". " }
+                span.soft { (words::count((direction.starts.len() + direction.n_more) as u64, "trip", "trips")) "." }
+            }
+            details {
+                summary { "All departures" }
+                ul.hours {
+                    @for (hour, starts) in &hours {
+                        li {
+                            b { (words::clock(hour * 3600, zone).split(':').next().unwrap_or_default()) }
+                            @for start in starts { " " a.minute href=(address(timetable, feed, start)) aria-label=(words::clock(start.at, zone)) { (words::clock(start.at, zone).split(':').nth(1).unwrap_or_default()) } }
+                        }
+                    }
+                }
+                @if direction.n_more > 0 { p.soft.small { "and " (direction.n_more) " more" } }
+            }
+        }
+    }
+}
+
+fn address(timetable: &Timetable, feed: &str, start: &TripStart) -> String {
+    let seconds = start.start_time;
+    let time = |seconds: i32| {
+        format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    };
+    let date = start.date.strftime("%Y%m%d").to_string();
+    trips::address(
+        feed,
+        timetable.trip(start.trip).id,
+        &date,
+        &seconds.map(time).unwrap_or_default(),
+    )
+}
+
+/// The name of a trip's first stop.
+fn first_stop(timetable: &Timetable, trip: TripIdx) -> &str {
+    stop_name(timetable, timetable.stop_time(trip, 0).map(|call| call.stop))
+}
+
+fn last_stop(timetable: &Timetable, trip: TripIdx) -> &str {
+    stop_name(timetable, timetable.stop_times(trip).last().map(|call| call.stop))
+}
+
+fn stop_name(timetable: &Timetable, stop: Option<lineside_formats::gtfs::StopIdx>) -> &str {
+    let Some(stop) = stop.map(|stop| timetable.stop(stop)) else { return "" };
+    if stop.name.is_empty() { stop.id } else { stop.name }
+}
+
+/// The starts of a trip on a service date on which it runs, at most [`DEPARTURES_MAX`] for each row of `frequencies.txt`.
+fn starts(timetable: &Timetable, trip: TripIdx, date: Date) -> Vec<TripStart> {
+    let start = |seconds: i32, start_time| TripStart {
+        at: timetable.service_time(date, seconds),
+        trip,
+        date,
+        start_time,
+    };
+    if !timetable.trip(trip).has_frequencies {
+        return timetable
+            .trip_start(trip)
+            .map(|seconds| start(seconds, None))
+            .into_iter()
+            .collect();
+    }
+    let rows = timetable.frequencies(trip).iter();
+    let runs = rows.flat_map(|row| {
+        let step = usize::try_from(row.headway.max(1)).unwrap_or(1);
+        (row.start..row.end).step_by(step).take(DEPARTURES_MAX)
+    });
+    runs.map(|seconds| start(seconds, Some(seconds))).collect()
+}
+
+/// The trips of a line that run on a date. Services are looked up once.
+fn trips_on(timetable: &Timetable, route: RouteIdx, date: Date) -> impl Iterator<Item = TripIdx> {
+    let trips = timetable.trips_of_route(route).iter().copied();
+    let services: BTreeSet<ServiceIdx> =
+        trips.clone().map(|trip| timetable.trip(trip).service).collect();
+    let active: BTreeSet<ServiceIdx> =
+        services.into_iter().filter(|service| timetable.is_active(*service, date)).collect();
+    trips.filter(move |trip| active.contains(&timetable.trip(*trip).service))
+}
+
+fn directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<DirectionTimes> {
+    let mut by_direction: BTreeMap<(Option<u8>, &str), Vec<TripStart>> = BTreeMap::new();
+    for trip in trips_on(timetable, route, date) {
+        let direction = timetable.trip(trip).direction;
+        // Without directions the last stop tells them apart.
+        let to = if direction.is_some() { "" } else { last_stop(timetable, trip) };
+        by_direction.entry((direction, to)).or_default().extend(starts(timetable, trip, date));
+    }
+    let made = by_direction.into_values().filter_map(|mut starts| {
+        starts.sort_unstable();
+        let last = *starts.last()?;
+        let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
+        for start in &starts {
+            *ends.entry(last_stop(timetable, start.trip)).or_default() += 1;
+        }
+        let to = ends.into_iter().max_by_key(|(_, count)| *count)?.0.to_owned();
+        let n_more = starts.len().saturating_sub(DEPARTURES_MAX);
+        starts.truncate(DEPARTURES_MAX);
+        Some(DirectionTimes { to, starts, n_more, last })
+    });
+    made.collect()
+}
+
+/// Whether a trip of the line is under way at `now` by the timetable; trips of the day before run past midnight.
+fn is_under_way(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> bool {
+    let days = [today.yesterday(), Ok(today)].into_iter().flatten();
+    { days }.any(|date| {
+        trips_on(timetable, route, date).any(|trip| {
+            let first = timetable.trip_start(trip);
+            let last = timetable.stop_times(trip).last().and_then(|it| it.arrival.or(it.departure));
+            let Some(lasts) = first.zip(last).map(|(first, last)| i64::from(last - first)) else {
+                return false;
+            };
+            let runs = starts(timetable, trip, date);
+            runs.iter().any(|run| (run.at..=run.at + lasts).contains(&now))
+        })
+    })
+}
+
+/// The first start after `now`, of the next [`NEXT_DAYS`] days.
+fn next_start(timetable: &Timetable, route: RouteIdx, today: Date, now: i64) -> Option<TripStart> {
+    let first_on = |date: Date| {
+        let all = trips_on(timetable, route, date).flat_map(|trip| starts(timetable, trip, date));
+        all.filter(|start| start.at > now).min()
+    };
+    let end = timetable.service_range()?.1;
+    let begin = today.checked_sub(Span::new().days(1)).unwrap_or(today);
+    let mut found: Option<TripStart> = None;
+    for days in 0..=NEXT_DAYS {
+        let date = begin.checked_add(days.days()).ok().filter(|date| *date <= end)?;
+        let first = first_on(date);
+        // A trip of a day may start after midnight, later than the first ones of the day after.
+        let is_last_day = found.is_some();
+        found = found.into_iter().chain(first).min();
+        if is_last_day || date == end && found.is_some() {
+            break;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::gtfs::{Limits, TextFiles, load};
+
+    use super::*;
+
+    const NIGHT: &str = "\
+# agency.txt
+agency_id,agency_name,agency_url,agency_timezone
+a,A,https://a.example,UTC
+# routes.txt
+route_id,agency_id,route_short_name,route_type
+n,a,N1,3
+# stops.txt
+stop_id,stop_name,stop_lat,stop_lon
+s1,First,59.9,10.7
+s2,Last,59.91,10.71
+# calendar.txt
+service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+d,1,1,1,1,1,0,0,20260101,20261231
+# trips.txt
+route_id,service_id,trip_id,direction_id
+n,d,early,0
+n,d,late,0
+# stop_times.txt
+trip_id,arrival_time,departure_time,stop_id,stop_sequence
+early,00:30:00,00:30:00,s1,1
+early,00:50:00,00:50:00,s2,2
+late,24:30:00,24:30:00,s1,1
+late,24:50:00,24:50:00,s2,2
+";
+
+    /// Monday, 23 November 2026, at that second of the day.
+    fn at(second: i64) -> i64 {
+        1_795_392_000 + second
+    }
+
+    fn times(now: i64) -> (LineTimes, Timetable) {
+        let (timetable, _) = load(&mut TextFiles::parse(NIGHT), &Limits::default()).unwrap();
+        let route = timetable.find_route("n").unwrap();
+        (LineTimes::new(&timetable, route, None, now, false), timetable)
+    }
+
+    #[test]
+    fn a_line_has_its_first_and_last_trip_and_says_when_it_runs_next() {
+        let (times, _) = times(at(7 * 3600));
+        assert_eq!(times.date, Date::constant(2026, 11, 23));
+        let [direction] = &times.directions[..] else { panic!("{times:?}") };
+        let starts: Vec<i64> = direction.starts.iter().map(|start| start.at).collect();
+        assert_eq!((starts, direction.to.as_str()), (vec![at(1_800), at(86_400 + 1_800)], "Last"));
+        assert_eq!(times.next.unwrap().unwrap().at, at(86_400 + 1_800));
+    }
+
+    #[test]
+    fn a_line_that_runs_now_does_not_say_when_it_runs_next() {
+        assert!(times(at(2_000)).0.next.is_none());
+        // The trip of Friday at 24:30 runs on Saturday, on which no service does.
+        let saturday = times(at(5 * 86_400 + 2_000)).0;
+        assert!(saturday.next.is_none() && saturday.directions.is_empty());
+        let later = times(at(5 * 86_400 + 7_200)).0;
+        assert_eq!(later.next.unwrap().unwrap().at, at(7 * 86_400 + 1_800));
+    }
+
+    #[test]
+    fn after_the_last_service_date_there_is_no_next_trip() {
+        assert_eq!(times(at(60 * 86_400)).0.next, Some(None));
+    }
+}

@@ -1,0 +1,370 @@
+//! `/alerts/<feed>`: the alerts of a network: what each affects, when it holds, and in which languages it is written. Those in
+//! force come first, the gravest of these before the others. `?page=` turns the pages.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::Timetable;
+use lineside_formats::gtfs_rt::proto;
+use lineside_ingest::{Network, Record, RouteMode};
+use maud::{Markup, html};
+
+use super::languages::Languages;
+use super::layout::{self, Page, Section};
+use super::{alerts, badge, board, icons, of_network, route, trips, words};
+use crate::app::App;
+use crate::delays::Noun;
+use crate::http::{Parameters, Refusal, found};
+
+/// Alerts on one page.
+const ALERTS_PER_PAGE: usize = 30;
+/// Things that one alert is shown to affect.
+const AFFECTED_MAX: usize = 40;
+/// Periods of one alert that are shown.
+const PERIODS_MAX: usize = 6;
+/// How often the page is loaded again where no scripts run, in seconds.
+const REFRESH_S: u32 = 60;
+
+/// The address of a network's alerts.
+pub(super) fn address(feed: &str) -> String {
+    format!("/alerts/{feed}")
+}
+
+/// How many alerts of a network are in force.
+pub(super) fn count_in_force(network: &Network) -> usize {
+    let now = network.now().seconds();
+    let state = network.state();
+    let alerts = state.alerts().filter_map(|record| record.alert());
+    alerts.filter(|alert| alerts::is_in_force(alert, now)).count()
+}
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Path(feed): Path<String>,
+    parameters: Parameters,
+    headers: HeaderMap,
+) -> Response {
+    let network = match named(&app, &feed) {
+        Ok(network) => network,
+        Err(refusal) => return layout::refused(&refusal, false),
+    };
+    let languages = Languages::of(&parameters, &headers);
+    let number = parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+    let view = AlertsView::new(&app, &network, languages, number);
+    let title = format!("Alerts · {}", view.name);
+    let mut page = Page::new(&title, Section::Catalog);
+    page.styles = &["riders.css"];
+    page.refresh = Some(REFRESH_S);
+    let id = network.id();
+    page.alternates.push(("application/json", format!("/api/v1/state?channel=feed/{id}")));
+    of_network::reply(&page, &view.markup())
+}
+
+/// The network of a feed of public transport.
+fn named(app: &App, feed: &str) -> Result<Arc<Network>, Refusal> {
+    found::decoded_feed(app, feed, "alerts")?;
+    found::network(app, feed)
+}
+
+/// When an alert holds, in the order of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    InForce,
+    Upcoming,
+    Past,
+}
+
+impl Phase {
+    fn of_alert(alert: &proto::Alert, now: i64) -> Self {
+        if alerts::is_in_force(alert, now) {
+            return Self::InForce;
+        }
+        let now = u64::try_from(now).unwrap_or(0);
+        let is_ahead = |period: &proto::TimeRange| period.start.is_some_and(|start| start > now);
+        if alert.active_period.iter().any(is_ahead) { Self::Upcoming } else { Self::Past }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::InForce => "Now",
+            Self::Upcoming => "Upcoming",
+            Self::Past => "Over",
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::InForce => "now",
+            Self::Upcoming => "upcoming",
+            Self::Past => "over",
+        }
+    }
+}
+
+/// Everything that the page of a network's alerts shows.
+struct AlertsView {
+    id: String,
+    name: String,
+    timetable: Option<Arc<Timetable>>,
+    zone: TimeZone,
+    languages: Languages,
+    /// Those of the page, and how many there are.
+    alerts: Vec<(Phase, Arc<Record>)>,
+    total: usize,
+    n_now: usize,
+    number: usize,
+    now: i64,
+}
+
+impl AlertsView {
+    fn new(app: &App, network: &Network, languages: Languages, number: usize) -> Self {
+        let now = network.now().seconds();
+        let state = network.state();
+        let mut all: Vec<(Phase, Arc<Record>)> = state
+            .alerts()
+            .filter_map(|record| Some((Phase::of_alert(record.alert()?, now), Arc::clone(record))))
+            .collect();
+        all.sort_by_key(|(phase, record)| {
+            let alert = record.alert();
+            let start =
+                alert.and_then(|it| it.active_period.iter().filter_map(|it| it.start).max());
+            (*phase, Reverse(alert.map_or(0, alerts::gravity)), Reverse(start))
+        });
+        let total = all.len();
+        let n_now = all.iter().filter(|(phase, _)| *phase == Phase::InForce).count();
+        let number = number.clamp(1, total.div_ceil(ALERTS_PER_PAGE).max(1));
+        let skipped = (number - 1) * ALERTS_PER_PAGE;
+        Self {
+            id: network.id().to_string(),
+            name: of_network::name(app, network),
+            timetable: network.timetable(),
+            zone: words::zone_of(network),
+            languages,
+            alerts: all.into_iter().skip(skipped).take(ALERTS_PER_PAGE).collect(),
+            total,
+            n_now,
+            number,
+            now,
+        }
+    }
+
+    fn markup(&self) -> Markup {
+        let pages = self.total.div_ceil(ALERTS_PER_PAGE);
+        let address = |page: usize| format!("/alerts/{}?page={page}", self.id);
+        html! {
+            div.page.riders {
+                div.page-head.tight {
+                    p.crumbs {
+                        @match &self.timetable {
+                            Some(_) => a href=(format!("/networks/{}", self.id)) { (self.name) },
+                            None => a href=(format!("/feeds/{}", self.id)) { (self.name) },
+                        }
+                    }
+                    h1 { "Alerts" }
+                    p.soft {
+                        @if self.n_now == 0 { "No alerts now." } @else { (words::count(self.n_now as u64, "alert", "alerts")) " now." }
+                        " As of " time datetime=(words::rfc3339(self.now, &self.zone)) { (words::clock(self.now, &self.zone)) } "."
+                    }
+                }
+                @for phase in [Phase::InForce, Phase::Upcoming, Phase::Past] {
+                    @let own: Vec<&Record> = self.alerts.iter().filter(|(of, _)| *of == phase).map(|(_, record)| &**record).collect();
+                    @if !own.is_empty() {
+                        section.alert-list data-phase=(phase.as_str()) aria-label=(phase.heading()) {
+                            h2 { (phase.heading()) }
+                            @for record in own { (self.alert(record)) }
+                        }
+                    }
+                }
+                @if pages > 1 {
+                    nav.pager aria-label="Pages of alerts" {
+                        @if self.number > 1 { a.button.plain rel="prev" href=(address(self.number - 1)) { "Previous" } }
+                        span.soft { "Page " (self.number) " of " (pages) }
+                        @if self.number < pages { a.button.plain rel="next" href=(address(self.number + 1)) { "Next" } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn alert(&self, record: &Record) -> Markup {
+        let Some(alert) = record.alert() else { return html! {} };
+        let header = alerts::text_in(&alert.header_text, &self.languages);
+        let description = alerts::text_in(&alert.description_text, &self.languages);
+        let url = alert
+            .url
+            .as_ref()
+            .and_then(|url| self.languages.best(&url.translation, |it| it.language.as_deref()));
+        let url = url.map(|url| url.text.as_str()).filter(|url| is_web_address(url));
+        html! {
+            article.alert.alert-entry data-alert=(record.id) {
+                (icons::warning())
+                @match &header {
+                    Some(header) => h3 lang=[header.language()] { (header.as_str()) },
+                    None => h3 { "Alert without a heading" },
+                }
+                @if let Some(description) = &description { p.alert-text lang=[description.language()] { (description.as_str()) } }
+                (self.affected(alert))
+                (self.periods(alert))
+                p.small.soft {
+                    @let languages = languages_of(alert);
+                    @if !languages.is_empty() { "Languages: " (languages.join(", ")) ". " }
+                    "From " a href=(format!("/feeds/{}", record.feed)) { (record.feed) } "."
+                    @if let Some(url) = url { " " a.target href=(url) rel="noopener nofollow" { "More information" } }
+                }
+            }
+        }
+    }
+
+    /// The lines, stops, trips, modes and agencies that an alert names.
+    fn affected(&self, alert: &proto::Alert) -> Markup {
+        let mut affected: Vec<Markup> = Vec::new();
+        let mut known = std::collections::BTreeSet::new();
+        for entity in &alert.informed_entity {
+            for (key, markup) in self.affected_by(entity) {
+                if known.insert(key) {
+                    affected.push(markup);
+                }
+            }
+        }
+        let n_more = affected.len().saturating_sub(AFFECTED_MAX);
+        html! {
+            @if !affected.is_empty() {
+                p.affected {
+                    span.soft.small { "Affects " }
+                    @for markup in affected.iter().take(AFFECTED_MAX) { (markup) " " }
+                    @if n_more > 0 { span.soft.small { "and " (n_more) " more" } }
+                }
+            }
+        }
+    }
+
+    fn affected_by(&self, entity: &proto::EntitySelector) -> Vec<(String, Markup)> {
+        let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
+        let timetable = self.timetable.as_deref();
+        let mut all = Vec::new();
+        if let Some(id) = given(&entity.route_id) {
+            let route = timetable.and_then(|it| Some(it.route(it.find_route(&id)?)));
+            let markup = match route {
+                Some(it) => {
+                    html! { a.line-link.target href=(route::address(&self.id, &id)) { (badge::badge(it.name(), it.color)) } }
+                }
+                None => html! { "line " (id) },
+            };
+            all.push((format!("route {id}"), markup));
+        }
+        if let Some(id) = given(&entity.stop_id) {
+            let stop = timetable.and_then(|it| Some(it.stop(it.find_stop(&id)?)));
+            let markup = match stop {
+                Some(stop) => html! {
+                    a.target href=(board::address(&self.id, &id)) {
+                        (if stop.name.is_empty() { stop.id } else { stop.name })
+                        @if let Some(platform) = stop.platform_code { ", platform " (platform) }
+                    }
+                },
+                None => html! { "stop " (id) },
+            };
+            all.push((format!("stop {id}"), markup));
+        }
+        if let Some(trip) = &entity.trip
+            && let Some(id) = given(&trip.trip_id)
+        {
+            let date = trip.start_date.as_deref().unwrap_or_default();
+            let start = trip.start_time.as_deref().unwrap_or_default();
+            let markup = html! { a.target href=(trips::address(&self.id, &id, date, start)) { "trip " (id) } };
+            all.push((format!("trip {id} {date} {start}"), markup));
+        }
+        if all.is_empty() {
+            if let Some(kind) = entity.route_type {
+                let kind = u16::try_from(kind).unwrap_or(u16::MAX);
+                let noun = Noun::for_route_types([kind].into_iter()).many;
+                all.push((
+                    format!("mode {:?}", RouteMode::from_route_type(kind)),
+                    html! { "all " (noun) },
+                ));
+            }
+            if let Some(id) = given(&entity.agency_id) {
+                let name = timetable.and_then(|it| {
+                    it.agencies()
+                        .find(|agency| agency.id == id)
+                        .map(|agency| agency.name.to_owned())
+                });
+                all.push((format!("agency {id}"), html! { (name.unwrap_or(id.clone())) }));
+            }
+        }
+        all
+    }
+
+    fn periods(&self, alert: &proto::Alert) -> Markup {
+        let moment = |at: u64| {
+            let at = i64::try_from(at).unwrap_or(i64::MAX);
+            html! { time datetime=(words::rfc3339(at, &self.zone)) { (words::clock_or_day(at, self.now, &self.zone)) } }
+        };
+        let n_more = alert.active_period.len().saturating_sub(PERIODS_MAX);
+        html! {
+            @if !alert.active_period.is_empty() {
+                p.small.periods {
+                    @for (index, period) in alert.active_period.iter().take(PERIODS_MAX).enumerate() {
+                        @if index > 0 { "; " }
+                        @match (period.start, period.end) {
+                            (Some(start), Some(end)) => { (moment(start)) " to " (moment(end)) }
+                            (Some(start), None) => { "since " (moment(start)) }
+                            (None, Some(end)) => { "until " (moment(end)) }
+                            (None, None) => "until further notice",
+                        }
+                    }
+                    @if n_more > 0 { "; and " (n_more) " more periods" }
+                }
+            }
+        }
+    }
+}
+
+/// The languages that an alert is written in.
+fn languages_of(alert: &proto::Alert) -> Vec<&str> {
+    let texts = [&alert.header_text, &alert.description_text].into_iter().flatten();
+    let languages =
+        texts.flat_map(|text| &text.translation).filter_map(|it| it.language.as_deref());
+    let mut languages: Vec<&str> = languages.filter(|language| !language.is_empty()).collect();
+    languages.sort_unstable();
+    languages.dedup();
+    languages
+}
+
+/// Whether a link of a producer's leads to a website; other schemes could run something.
+fn is_web_address(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_web_addresses_become_links() {
+        assert!(is_web_address("https://example.org/works"));
+        for wrong in ["javascript:alert(1)", "data:text/html,x", "works", ""] {
+            assert!(!is_web_address(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_alert_is_now_upcoming_or_over() {
+        let period = |start, end| proto::TimeRange { start, end };
+        let phase = |periods: Vec<proto::TimeRange>| {
+            let alert = proto::Alert { active_period: periods, ..proto::Alert::default() };
+            Phase::of_alert(&alert, 1_000)
+        };
+        assert_eq!(phase(vec![]), Phase::InForce);
+        assert_eq!(phase(vec![period(Some(900), None)]), Phase::InForce);
+        assert_eq!(phase(vec![period(Some(1_100), None)]), Phase::Upcoming);
+        assert_eq!(phase(vec![period(None, Some(900))]), Phase::Past);
+        assert_eq!(
+            phase(vec![period(None, Some(900)), period(Some(2_000), None)]),
+            Phase::Upcoming
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! `/networks/<feed>`: a network for riders: its lines by mode, its stops, and where else it is shown. `?q=` searches both,
+//! `?page=` and `?lines=` turn the pages of stops and of lines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+
+use axum::response::Response;
+use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
+use lineside_ingest::{Dataset, Feed, Network, RouteMode, StopPage};
+use maud::{Markup, html};
+
+use super::found_names::lines_at;
+use super::layout::{self, Page, Section};
+use super::{badge, board, network_alerts, of_network, route, words};
+use crate::app::App;
+use crate::http::{Parameters, Refusal, aside};
+
+/// Stops on one page.
+const STOPS_PER_PAGE: usize = 50;
+/// Lines on one page.
+const LINES_PER_PAGE: usize = 300;
+/// Characters of a search that count.
+const SEARCH_CHARS_MAX: usize = 100;
+/// Lines shown with a stop.
+const LINES_OF_STOP_MAX: usize = 8;
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Path(feed): Path<String>,
+    parameters: Parameters,
+) -> Response {
+    match find(&app, &feed, &parameters).await {
+        Ok(view) => {
+            let mut page = Page::new(&view.name, Section::Catalog);
+            page.styles = &["riders.css"];
+            of_network::reply(&page, &view.markup())
+        }
+        Err(refusal) => layout::refused(&refusal, false),
+    }
+}
+
+async fn find(app: &App, feed: &str, parameters: &Parameters) -> Result<NetworkView, Refusal> {
+    let (network, dataset) = of_network::named(app, feed)?;
+    let query = NetworkQuery::read(parameters);
+    let place = app.admission().line_makers().place().await?;
+    let name = of_network::name(app, &network);
+    aside(move || {
+        let _place = place;
+        NetworkView::new(name, &network, dataset, query)
+    })
+    .await
+}
+
+/// A link from the page of a schedule to that of its network.
+pub(super) fn crumb(feed: &Feed) -> Markup {
+    html! { @if feed.is_schedule() { " › " a.target href=(format!("/networks/{}", feed.id())) { "Lines and stops" } } }
+}
+
+/// What of a network is asked for.
+#[derive(Debug, Clone, Default)]
+struct NetworkQuery {
+    words: String,
+    /// Counted from 1.
+    stops_page: usize,
+    /// Likewise.
+    lines_page: usize,
+}
+
+impl NetworkQuery {
+    fn read(parameters: &Parameters) -> Self {
+        let number = |name| parameters.one(name).and_then(|page| page.parse().ok());
+        let words = parameters.one("q").unwrap_or_default();
+        Self {
+            words: words.chars().take(SEARCH_CHARS_MAX).collect(),
+            stops_page: number("page").unwrap_or(1).max(1),
+            lines_page: number("lines").unwrap_or(1).max(1),
+        }
+    }
+
+    fn address(&self, feed: &str, stops_page: usize, lines_page: usize) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        if !self.words.is_empty() {
+            query.append_pair("q", &self.words);
+        }
+        for (name, page) in [("lines", lines_page), ("page", stops_page)] {
+            if page > 1 {
+                query.append_pair(name, &page.to_string());
+            }
+        }
+        let query = query.finish();
+        let separator = if query.is_empty() { "" } else { "?" };
+        format!("/networks/{feed}{separator}{query}")
+    }
+}
+
+/// Everything that the page of one network shows.
+struct NetworkView {
+    id: String,
+    name: String,
+    dataset: Arc<Dataset>,
+    query: NetworkQuery,
+    /// The lines of the page, and how many there are.
+    lines: Vec<RouteIdx>,
+    n_lines: usize,
+    stops: StopPage,
+    n_alerts: usize,
+}
+
+impl NetworkView {
+    fn new(
+        name: String,
+        network: &Network,
+        dataset: Arc<Dataset>,
+        mut query: NetworkQuery,
+    ) -> Self {
+        let (mut lines, mut stops) = find_names(&dataset, &query);
+        let last = stops.total.div_ceil(STOPS_PER_PAGE).max(1);
+        if query.stops_page > last {
+            query.stops_page = last;
+            stops = find_names(&dataset, &query).1;
+        }
+        let n_lines = lines.len();
+        query.lines_page = query.lines_page.min(n_lines.div_ceil(LINES_PER_PAGE).max(1));
+        lines = lines
+            .into_iter()
+            .skip((query.lines_page - 1) * LINES_PER_PAGE)
+            .take(LINES_PER_PAGE)
+            .collect();
+        let n_alerts = network_alerts::count_in_force(network);
+        Self { id: network.id().to_string(), name, dataset, query, lines, n_lines, stops, n_alerts }
+    }
+
+    fn timetable(&self) -> &Timetable {
+        &self.dataset.timetable
+    }
+
+    fn markup(&self) -> Markup {
+        let searches = !self.query.words.is_empty();
+        html! {
+            div.page.riders {
+                (self.head())
+                form.search role="search" action=(format!("/networks/{}", self.id)) {
+                    div.search-line {
+                        label.visually-hidden for="q" { "Search lines and stops" }
+                        input.input #q type="search" name="q" value=(self.query.words) placeholder="Lines and stops" maxlength=(SEARCH_CHARS_MAX) autocomplete="off";
+                        button.button type="submit" { "Search" }
+                    }
+                    @if searches { p.small { a.target href=(format!("/networks/{}", self.id)) { "Show all lines and stops" } } }
+                }
+                @if let Some(corrected) = &self.stops.corrected {
+                    p.note data-corrected=(corrected) { "Nothing is called “" (self.query.words) "”. Results for “" strong { (corrected) } "”:" }
+                }
+                @if searches && self.n_lines + self.stops.total == 0 { p.note { "No line or stop is called “" (self.query.words) "”." } }
+                (self.lines())
+                (self.stops())
+            }
+        }
+    }
+
+    fn head(&self) -> Markup {
+        html! {
+            div.page-head.tight {
+                p.crumbs { a href="/" { "Feeds" } }
+                h1 { (self.name) }
+                nav.network-links aria-label="This network" {
+                    a.target href=(format!("/map?network={}", self.id)) { "Map" }
+                    a.target href=(format!("/delays/{}", self.id)) { "Delays" }
+                    a.target href=(network_alerts::address(&self.id)) {
+                        "Alerts" @if self.n_alerts > 0 { " " span.tag { (words::number(self.n_alerts as u64)) } }
+                    }
+                    a.target href=(format!("/feeds/{}", self.id)) { "Data and sources" }
+                }
+            }
+        }
+    }
+
+    fn lines(&self) -> Markup {
+        let mut modes: BTreeMap<RouteMode, Vec<Route<'_>>> = BTreeMap::new();
+        for route in self.lines.iter().map(|line| self.timetable().route(*line)) {
+            modes.entry(RouteMode::from_route_type(route.kind)).or_default().push(route);
+        }
+        let pages = self.n_lines.div_ceil(LINES_PER_PAGE);
+        html! {
+            @if self.n_lines > 0 {
+                section.card aria-labelledby="lines-title" {
+                    div.card-head { h2 #lines-title { "Lines" } span.soft.small { (words::count(self.n_lines as u64, "line", "lines")) } }
+                    @for (mode, routes) in &modes {
+                        div.mode data-mode=(mode_name(*mode)) {
+                            h3 { (mode_name(*mode)) }
+                            ul.line-list {
+                                @for route in routes {
+                                    li {
+                                        a.line-entry href=(route::address(&self.id, route.id)) {
+                                            (badge::badge(route.name(), route.color))
+                                            @if !route.long_name.is_empty() && route.long_name != route.name() { span { (route.long_name) } }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    @if pages > 1 { (self.pager(self.query.lines_page, pages, "lines", |page| self.query.address(&self.id, self.query.stops_page, page))) }
+                }
+            }
+        }
+    }
+
+    fn stops(&self) -> Markup {
+        let pages = self.stops.total.div_ceil(STOPS_PER_PAGE);
+        html! {
+            @if self.stops.total > 0 {
+                section.card aria-labelledby="stops-title" {
+                    div.card-head { h2 #stops-title { "Stops" } span.soft.small { (words::count(self.stops.total as u64, "stop", "stops")) } }
+                    ul.stop-list { @for stop in &self.stops.stops { (self.stop(*stop)) } }
+                    @if pages > 1 { (self.pager(self.query.stops_page, pages, "stops", |page| self.query.address(&self.id, page, self.query.lines_page))) }
+                }
+            }
+        }
+    }
+
+    fn stop(&self, idx: StopIdx) -> Markup {
+        let stop = self.timetable().stop(idx);
+        let lines = lines_at(self.timetable(), idx);
+        let n_more = lines.len().saturating_sub(LINES_OF_STOP_MAX);
+        html! {
+            li {
+                a.target href=(board::address(&self.id, stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
+                @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { (code) } }
+                span.lines {
+                    @for (name, color) in lines.iter().take(LINES_OF_STOP_MAX) { (badge::badge(name, *color)) }
+                    @if n_more > 0 { span.soft.small { "+" (n_more) } }
+                }
+            }
+        }
+    }
+
+    fn pager(
+        &self,
+        number: usize,
+        pages: usize,
+        what: &str,
+        address: impl Fn(usize) -> String,
+    ) -> Markup {
+        html! {
+            nav.pager aria-label=(format!("Pages of {what}")) {
+                @if number > 1 { a.button.plain rel="prev" href=(address(number - 1)) { "Previous" } }
+                span.soft { "Page " (number) " of " (pages) }
+                @if number < pages { a.button.plain rel="next" href=(address(number + 1)) { "Next" } }
+            }
+        }
+    }
+}
+
+/// The lines in their order, and a page of the stops. A search is corrected only where neither is found.
+fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPage) {
+    let timetable = &dataset.timetable;
+    let skip = (query.stops_page - 1).saturating_mul(STOPS_PER_PAGE);
+    let mut stops = dataset.stop_page(&query.words, skip, STOPS_PER_PAGE);
+    if query.words.is_empty() {
+        let mut routes: Vec<Route<'_>> = timetable.routes().collect();
+        routes.sort_by_key(|route| {
+            let mode = RouteMode::from_route_type(route.kind);
+            (mode, route.sort_order, route.name().len(), route.name(), route.id)
+        });
+        return (routes.into_iter().map(|route| route.idx).collect(), stops);
+    }
+    let mut lines = dataset.find_routes(&query.words);
+    if let Some(corrected) = stops.corrected.take() {
+        if lines.is_empty() {
+            lines = dataset.find_routes(&corrected);
+            stops.corrected = Some(corrected);
+        } else {
+            stops = StopPage::default();
+        }
+    }
+    (lines, stops)
+}
+
+/// A mode as the heading of its lines.
+fn mode_name(mode: RouteMode) -> &'static str {
+    match mode {
+        RouteMode::Tram => "Trams",
+        RouteMode::Metro => "Metro",
+        RouteMode::Train => "Trains",
+        RouteMode::Bus => "Buses",
+        RouteMode::Ferry => "Ferries",
+        RouteMode::Cable => "Cable cars and funiculars",
+        RouteMode::Other => "Other lines",
+    }
+}

@@ -1,0 +1,84 @@
+//! How far back the tiles of the server go.
+
+use jiff::tz::TimeZone;
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+
+use super::query::Query;
+use crate::pages::words;
+
+/// Steps of a plot, about.
+const MINUTE_MS: i64 = 60_000;
+
+/// A range of time until now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Range {
+    /// The last five minutes, by the second, live.
+    #[default]
+    Live,
+    Hour,
+    Day,
+    Week,
+}
+
+impl Range {
+    const ALL: [Self; 4] = [Self::Live, Self::Hour, Self::Day, Self::Week];
+
+    /// In the address.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Live => "5m",
+            Self::Hour => "1h",
+            Self::Day => "1d",
+            Self::Week => "1w",
+        }
+    }
+
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|range| range.word() == word)
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Live => "5 minutes",
+            Self::Hour => "1 hour",
+            Self::Day => "1 day",
+            Self::Week => "1 week",
+        }
+    }
+
+    /// Its length and the step between two of its values, in minutes; none for the live one.
+    pub(super) fn minutes_and_step(self) -> Option<(i64, i64)> {
+        match self {
+            Self::Live => None,
+            Self::Hour => Some((60, 1)),
+            Self::Day => Some((24 * 60, 6)),
+            Self::Week => Some((7 * 24 * 60, 42)),
+        }
+    }
+
+    pub(super) fn length_ms(self) -> i64 {
+        self.minutes_and_step().map_or(5 * MINUTE_MS, |(minutes, _)| minutes * MINUTE_MS)
+    }
+
+    /// The moment at which it begins, as an axis names it.
+    pub(super) fn start_words(self, now: UnixMillis) -> String {
+        let start = UnixMillis(now.0 - self.length_ms()).seconds();
+        match self {
+            Self::Live => "5 min ago".to_owned(),
+            Self::Hour => words::clock(start, &TimeZone::UTC),
+            Self::Day | Self::Week => words::day_and_clock(start, &TimeZone::UTC),
+        }
+    }
+}
+
+/// Links to the ranges.
+pub(super) fn links(query: &Query) -> Markup {
+    html! {
+        nav.ranges aria-label="Range of the tiles" {
+            @for range in Range::ALL {
+                a href=(query.with_range(range).address()) aria-current=[(query.range == range).then_some("true")] { (range.title()) }
+            }
+        }
+    }
+}

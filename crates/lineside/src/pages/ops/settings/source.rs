@@ -1,0 +1,72 @@
+//! The result of one request to a feed's source, shown before the feed is applied.
+
+use lineside_ingest::{FeedConfig, SourceTest, SourceTestFailure};
+use maud::{Markup, html};
+
+use super::{Outcome, Wish};
+use crate::app::App;
+use crate::http::admin::{source_test_timed_out, test_source};
+use crate::pages::words;
+use crate::settings::Edited;
+
+/// The result of a test; `None` if it took too long.
+pub(super) type TestResult = Option<Result<SourceTest, SourceTestFailure>>;
+
+/// Requests the source of a feed once.
+pub(super) async fn test(app: &App, config: FeedConfig) -> TestResult {
+    test_source(app, config).await
+}
+
+/// The outcome of a form without faults, which is not to be applied yet.
+pub(super) async fn preview_or_test(app: &App, mut tried: Edited, wish: Wish) -> Outcome {
+    match tried.becomes.take().filter(|_| wish == Wish::Test) {
+        Some(config) => Outcome::Tested(Some(tried), test(app, *config).await),
+        None => Outcome::Tried(tried),
+    }
+}
+
+/// The result in words.
+pub(super) fn show(result: &TestResult) -> Markup {
+    html! {
+        section.card.preview #source-test aria-labelledby="source-test-title" {
+            h2 #source-test-title tabindex="-1" autofocus {
+                @match result { Some(Ok(_)) => "The source works", _ => "The source does not work" }
+            }
+            div.card-body {
+                @match result {
+                    Some(Ok(test)) => dl.facts { (facts(test)) },
+                    Some(Err(SourceTestFailure::Failed(failure))) => dl.facts {
+                        dt { "Failure" } dd { code { (failure.code) } " " (failure.detail) }
+                        @if let Some(phase) = failure.phase { dt { "While" } dd { (words::phase(phase)) } }
+                        @if let Some(status) = failure.status { dt { "Status" } dd { (status) } }
+                        @if failure.bytes > 0 { dt { "Size" } dd { (words::bytes(failure.bytes)) } }
+                    },
+                    Some(Err(why)) => p { (why) },
+                    None => p { (source_test_timed_out()) },
+                }
+            }
+        }
+    }
+}
+
+fn facts(test: &SourceTest) -> Markup {
+    let contents: Vec<String> = test
+        .contents
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(kind, n)| format!("{} {kind}", words::number(*n)))
+        .collect();
+    html! {
+        @if let Some(status) = test.status { dt { "Status" } dd { (status) } }
+        dt { "Format" } dd {
+            @match test.format { Some(format) => (format.as_str()), None => "not recognised" }
+            @if let Some(kind) = &test.content_type { " (" code { (kind) } ")" }
+        }
+        dt { "Size" } dd { (words::bytes(test.bytes)) " in " (words::duration(test.took.as_secs_f64())) }
+        @if !test.contents.is_empty() {
+            dt { "Contents" } dd { @if contents.is_empty() { "nothing" } @else { (contents.join(", ")) } }
+        }
+        @if test.problems > 0 { dt { "Unreadable" } dd { (words::count(test.problems, "record or value", "records or values")) } }
+        @if let Some(at) = test.data_time { dt { "Data of" } dd { (super::super::utc(at)) " UTC" } }
+    }
+}

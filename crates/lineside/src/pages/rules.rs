@@ -1,0 +1,296 @@
+//! `/rules` and `/rules/<code>`: what each finding of a report means, why it matters, how to fix it, and examples that are right
+//! and wrong. The text is that of the rules' own pages, which are in this binary.
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use lineside_formats::Format;
+use lineside_validate::Kind;
+use maud::{Markup, html};
+
+use super::layout::{self, Page, Section};
+use super::report::STYLE;
+use super::{states, words};
+use crate::app::App;
+use crate::check::{decoder_codes, prose, rules};
+
+pub(super) fn router() -> Router<App> {
+    Router::new().route("/rules", get(list)).route("/rules/{code}", get(page))
+}
+
+/// Whether a code has a page here.
+pub(super) fn has_rule(code: &str) -> bool {
+    rules().any(|(_, kind)| kind.code == code) || decoder_codes().any(|(known, _)| known == code)
+}
+
+/// The address of a rule's page. Codes are letters, digits and underscores.
+pub(super) fn rule_address(code: &str) -> String {
+    format!("/rules/{code}")
+}
+
+async fn list() -> Response {
+    let formats =
+        [Format::Gtfs, Format::GtfsRt, Format::Siri, Format::Netex, Format::Gbfs].into_iter();
+    let main = html! {
+        div.page {
+            div.page-head {
+                p.crumbs { a href="/" { "Feeds" } }
+                h1 { "Validation rules" }
+                p { "Each finding of a report has one of these codes. Its page says what it means and how to fix it." }
+            }
+            div.stack {
+                @for format in formats {
+                    @let kinds: Vec<&Kind> = rules().filter(|(it, _)| *it == format).map(|(_, kind)| kind).collect();
+                    (group(states::format_name(Some(format)), kinds.iter().map(|kind| (kind.code, kind.summary(), Some(*kind))).collect()))
+                }
+                (group("Decoding, any format", decoder_codes().map(|(code, meaning)| (code, meaning, None)).collect()))
+            }
+        }
+    };
+    let mut page = Page::new("Validation rules", Section::Other);
+    page.styles = &[STYLE];
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+fn group(title: &str, rules: Vec<(&str, &str, Option<&Kind>)>) -> Markup {
+    let note = words::count(rules.len() as u64, "rule", "rules");
+    html! {
+        section.card {
+            details {
+                summary.card-head { h2 { (title) } span.soft.small { (note) } }
+                ul.links.card-body {
+                    @for (code, meaning, kind) in &rules {
+                        li {
+                            span {
+                                a.mono href=(rule_address(code)) { (words::code(code)) }
+                                @if let Some(kind) = kind { " " (severity(kind)) }
+                            }
+                            span.small { (prose(meaning)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn severity(kind: &Kind) -> Markup {
+    let name = kind.severity.name().to_lowercase();
+    html! { span.severity data-severity=(name) { (name) } }
+}
+
+async fn page(Path(code): Path<String>) -> Response {
+    let found: Vec<(Format, &Kind)> = rules().filter(|(_, kind)| kind.code == code).collect();
+    let decoder = decoder_codes().find(|(known, _)| *known == code);
+    if found.is_empty() && decoder.is_none() {
+        return layout::not_found("No validation rule has this code.");
+    }
+    let main = html! {
+        div.page {
+            div.page-head {
+                p.crumbs { a href="/" { "Feeds" } " / " a href="/rules" { "Rules" } }
+                h1.rule-code { (words::code(&code)) }
+            }
+            div.stack {
+                @for (format, kind) in &found { (rule(*format, kind)) }
+                @if let Some((_, meaning)) = decoder {
+                    section.card {
+                        h2 { "Decoding, any format" }
+                        div.card-body { p { (prose(meaning)) } }
+                    }
+                }
+            }
+        }
+    };
+    let title = format!("Rule {code}");
+    let mut page = Page::new(&title, Section::Other);
+    page.styles = &[STYLE];
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+fn rule(format: Format, kind: &Kind) -> Markup {
+    let parts = parts(kind.page);
+    let (about, cases) = split_cases(&parts);
+    html! {
+        section.card.rule {
+            div.card-head { h2 { (states::format_name(Some(format))) } (severity(kind)) }
+            div.card-body.stack {
+                @for (at, part) in about.iter().enumerate() {
+                    @if at == 1 { h3 { "How to fix" } }
+                    (markup(part))
+                }
+                @if !kind.fields.is_empty() {
+                    details {
+                        summary { "Fields of a finding" }
+                        dl.facts { @for (name, meaning) in kind.fields { dt.mono { (name) } dd { (prose(meaning)) } } }
+                    }
+                }
+                @if !cases.is_empty() {
+                    details open[cases.len() <= 4] {
+                        summary { (words::count(cases.len() as u64, "example", "examples")) }
+                        div.stack { @for case in &cases { (example(case)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A piece of a rule's page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part<'a> {
+    Heading(&'a str),
+    Paragraph(&'a str),
+    /// A block of code: what its first line says behind the ticks, and its text.
+    Code(&'a str, &'a str),
+}
+
+/// One example: its heading with what follows.
+#[derive(Debug)]
+struct Case<'a> {
+    title: &'a str,
+    parts: Vec<Part<'a>>,
+}
+
+impl Case<'_> {
+    /// Whether the rule has findings in it: the last block lists them.
+    fn is_wrong(&self) -> bool {
+        self.parts.iter().any(|part| is_findings(part))
+    }
+}
+
+/// Whether a part lists the findings of an example, rather than a file of it.
+fn is_findings(part: &Part<'_>) -> bool {
+    matches!(part, Part::Code("json", _))
+}
+
+/// The pieces of a page without its title.
+fn parts(page: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = page.trim();
+    while !rest.is_empty() {
+        let (part, after) = if let Some(code) = rest.strip_prefix("```") {
+            let (info, code) = code.split_once('\n').unwrap_or((code, ""));
+            let (text, after) = code.split_once("\n```").unwrap_or((code, ""));
+            (Some(Part::Code(info.trim(), text)), after)
+        } else {
+            let end = rest.find("\n\n").unwrap_or(rest.len());
+            let (text, after) = rest.split_at(end);
+            let part = match (text.strip_prefix("## "), text.starts_with("# ")) {
+                (Some(title), _) => Some(Part::Heading(title)),
+                (None, true) => None,
+                (None, false) => Some(Part::Paragraph(text)),
+            };
+            (part, after)
+        };
+        parts.extend(part);
+        rest = after.trim_start();
+    }
+    parts
+}
+
+/// The paragraphs before the first heading, and the examples behind it.
+fn split_cases<'p, 'a>(parts: &'p [Part<'a>]) -> (&'p [Part<'a>], Vec<Case<'a>>) {
+    let is_heading = |part: &Part<'_>| matches!(part, Part::Heading(_));
+    let begin = parts.iter().position(is_heading).unwrap_or(parts.len());
+    let (about, rest) = parts.split_at(begin);
+    let mut cases: Vec<Case<'a>> = Vec::new();
+    for part in rest {
+        match (part, cases.last_mut()) {
+            (Part::Heading(title), _) => cases.push(Case { title, parts: Vec::new() }),
+            (part, Some(case)) => case.parts.push(*part),
+            (_, None) => {}
+        }
+    }
+    (about, cases)
+}
+
+fn example(case: &Case<'_>) -> Markup {
+    let is_wrong = case.is_wrong();
+    html! {
+        div.rule-example data-example=(if is_wrong { "wrong" } else { "right" }) {
+            h3 { (prose(case.title)) " " span.tag { (if is_wrong { "has findings" } else { "no findings" }) } }
+            @for part in case.parts.iter().filter(|part| !is_findings(part)) { (markup(part)) }
+            @for part in case.parts.iter().filter(|part| is_findings(part)) {
+                details { summary.small { "Its findings" } (markup(part)) }
+            }
+        }
+    }
+}
+
+fn markup(part: &Part<'_>) -> Markup {
+    html! {
+        @match part {
+            Part::Heading(text) => h3 { (prose(text)) },
+            Part::Paragraph(text) => p { (prose(&without_links(text))) },
+            Part::Code(info, text) => {
+                @let name = info.split_once(' ').map_or("", |(_, name)| name);
+                @if !name.is_empty() { p.small.soft.mono { (name) } }
+                pre.mono.small tabindex="0" { (text) }
+            }
+        }
+    }
+}
+
+/// A paragraph in which links are only their texts: they lead to files of the source.
+fn without_links(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        let link = after.split_once("](").and_then(|(label, target)| {
+            let (_, behind) = target.split_once(')')?;
+            Some((label, behind))
+        });
+        out.push_str(before);
+        match link {
+            Some((label, behind)) if !label.contains('[') => {
+                out.push_str(label);
+                rest = behind;
+            }
+            _ => {
+                out.push('[');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_into_text_and_examples() {
+        let page = "# `code`\n\nWhat is wrong.\n\nDo `this`.\n\n## Right\n\n```csv stops.txt\nstop_id\nS\n```\n\n\
+                    ## Wrong\n\n```csv stops.txt\nstop_id\n\n```\n\n```json\n[]\n```\n";
+        let parts = parts(page);
+        let (about, cases) = split_cases(&parts);
+        assert_eq!(about, [Part::Paragraph("What is wrong."), Part::Paragraph("Do `this`.")]);
+        let told: Vec<_> = cases.iter().map(|case| (case.title, case.is_wrong())).collect();
+        assert_eq!(told, [("Right", false), ("Wrong", true)]);
+        assert_eq!(cases[0].parts, [Part::Code("csv stops.txt", "stop_id\nS")]);
+    }
+
+    #[test]
+    fn every_rule_has_a_sentence_and_its_page_has_no_markdown_left() {
+        let mut n = 0;
+        for (format, kind) in rules() {
+            assert!(!kind.summary().is_empty(), "{}", kind.code);
+            let text = rule(format, kind).into_string();
+            assert!(!text.contains("```") && !text.contains("<p># "), "{}: {text}", kind.code);
+            assert!(has_rule(kind.code));
+            n += 1;
+        }
+        assert!(n > 200, "{n}");
+        assert!(has_rule("unreadable_file") && !has_rule("of_somebody_else"));
+    }
+
+    #[test]
+    fn links_to_the_source_become_their_texts() {
+        assert_eq!(without_links("a [b c](x.md), [d] e"), "a b c, [d] e");
+    }
+}

@@ -1,0 +1,365 @@
+//! `/trips/<feed>/<trip_id>?date=YYYY-MM-DD&start=HH:MM:SS`: a trip on a service date with its calls, scheduled and expected.
+//! Complete without scripts; with them `web/plain/trip.js` loads the page again when the trip's channel says that it changed.
+//! `start` is for trips that `frequencies.txt` repeats.
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::{Route, Timetable};
+use lineside_hub::encode_segment;
+use lineside_ingest::{
+    DepartureStatus, Network, Record, TripCall, TripNotFound, TripQuery, TripRun,
+};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::alerts::{self, Told};
+use super::languages::Languages;
+use super::layout::{self, Page, Section};
+use super::{badge, board, map, of_network, route, states, trip, words};
+use crate::app::App;
+use crate::delays::Noun;
+use crate::http::{Parameters, Refusal, aside, found};
+
+/// How often the page is loaded again where no scripts run, in seconds.
+const REFRESH_S: u32 = 30;
+/// Real-time feeds whose channel of the trip the page follows.
+const CHANNELS_MAX: usize = 16;
+
+/// The address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated trip; both may
+/// be empty.
+pub(super) fn address(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
+    let mut address = format!("/trips/{feed}/{}", map::path_segment(trip_id));
+    let mut separator = '?';
+    if let (8, Some((year, day))) = (date.len(), date.split_at_checked(4)) {
+        let (month, day) = day.split_at_checked(2).unwrap_or_default();
+        address += &format!("{separator}date={year}-{month}-{day}");
+        separator = '&';
+    }
+    if !start_time.is_empty() {
+        address += &format!("{separator}start={}", map::query_value(start_time));
+    }
+    address
+}
+
+/// The service date and the start time in a departure's id, which ends with `:<start_date>:<start_time>:<stop_sequence>`.
+pub(super) fn date_and_start(departure_id: &str) -> (&str, &str) {
+    let (rest, _) = departure_id.rsplit_once(':').unwrap_or_default();
+    let is_date = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let ends = rest.rmatch_indices(':').map(|(at, _)| at).take(3);
+    for at in ends {
+        let (before, start) = (&rest[..at], &rest[at + 1..]);
+        let date = before.rsplit_once(':').map_or("", |(_, date)| date);
+        if is_date(date) && (start.is_empty() || trip::parse_time(start).is_some()) {
+            return (date, start);
+        }
+    }
+    ("", "")
+}
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Path((feed, trip_id)): Path<(String, String)>,
+    parameters: Parameters,
+    headers: HeaderMap,
+) -> Response {
+    let languages = Languages::of(&parameters, &headers);
+    match find(&app, &feed, &trip_id, &parameters).await {
+        Ok((network, timetable, run)) => {
+            let view = TripView::new(&app, &network, &timetable, run, &languages);
+            let title = view.title();
+            let mut page = Page::new(&title, Section::Other);
+            page.styles = &["riders.css"];
+            page.scripts = &["trip.js"];
+            page.refresh = Some(REFRESH_S);
+            of_network::reply(&page, &view.markup())
+        }
+        Err(refusal) => layout::refused(&refusal, false),
+    }
+}
+
+async fn find(
+    app: &App,
+    feed: &str,
+    trip_id: &str,
+    parameters: &Parameters,
+) -> Result<(std::sync::Arc<Network>, std::sync::Arc<Timetable>, TripRun), Refusal> {
+    let (network, dataset) = of_network::named(app, feed)?;
+    let not_on_date = |date: &str| Refusal::TripNotOnDate {
+        feed: found::shortened(feed),
+        trip: found::shortened(trip_id),
+        date: found::shortened(date),
+    };
+    let said = parameters.one("date");
+    let date = match said {
+        None => None,
+        Some(said) => Some(parse_date(said).ok_or_else(|| not_on_date(said))?),
+    };
+    let start_time = parameters.one("start").and_then(trip::parse_time);
+    let place = app.admission().line_makers().place().await?;
+    let (state, now, id) = (network.state(), network.now(), trip_id.to_owned());
+    let work = move || {
+        let _place = place;
+        state.trip_run(TripQuery { trip_id: &id, date, start_time }, now)
+    };
+    let run = aside(work).await?.map_err(|error| match error {
+        TripNotFound::UnknownTrip => {
+            Refusal::UnknownTrip { feed: found::shortened(feed), trip: found::shortened(trip_id) }
+        }
+        TripNotFound::NotOnDate => {
+            let today = dataset.timetable.local_date(now.seconds());
+            not_on_date(said.unwrap_or(&today.to_string()))
+        }
+    })?;
+    Ok((network, std::sync::Arc::clone(&dataset.timetable), run))
+}
+
+/// `YYYY-MM-DD`, or `YYYYMMDD` as GTFS writes dates.
+fn parse_date(text: &str) -> Option<Date> {
+    Date::strptime("%Y-%m-%d", text).or_else(|_| Date::strptime("%Y%m%d", text)).ok()
+}
+
+/// Everything that the page of one trip shows.
+struct TripView<'a> {
+    app: &'a App,
+    network: &'a Network,
+    timetable: &'a Timetable,
+    run: TripRun,
+    alerts: Vec<Told>,
+    /// Whether the feed of the predictions is in trouble.
+    is_stale: bool,
+    now: i64,
+}
+
+impl<'a> TripView<'a> {
+    fn new(
+        app: &'a App,
+        network: &'a Network,
+        timetable: &'a Timetable,
+        run: TripRun,
+        languages: &Languages,
+    ) -> Self {
+        let now = network.now().seconds();
+        let route = run.route_id.as_deref().and_then(|id| timetable.find_route(id));
+        let alerts =
+            route.map(|route| alerts::of_route(&network.state(), timetable, route, now, languages));
+        let feeds = network.realtime_feeds();
+        let source = feeds.iter().find(|feed| Some(feed.id()) == run.source.as_ref());
+        let is_stale = source.is_some_and(|feed| states::misleads_riders(feed.status().state));
+        Self { app, network, timetable, run, alerts: alerts.unwrap_or_default(), is_stale, now }
+    }
+
+    fn zone(&self) -> &TimeZone {
+        self.timetable.timezone()
+    }
+
+    fn feed_id(&self) -> &str {
+        self.network.id().as_str()
+    }
+
+    fn route(&self) -> Option<Route<'a>> {
+        let id = self.run.route_id.as_deref()?;
+        self.timetable.find_route(id).map(|route| self.timetable.route(route))
+    }
+
+    fn title(&self) -> String {
+        let line = self.route().map(|route| format!("Line {}", route.name()));
+        let line = line.unwrap_or_else(|| "Trip".to_owned());
+        let to = self.run.headsign.as_deref().map(|to| format!(" to {to}")).unwrap_or_default();
+        let date = self.run.date.map(|date| format!(", {}", words::date(date)));
+        format!("{line}{to}{}", date.unwrap_or_default())
+    }
+
+    /// The next call, if the trip is under way or still to come.
+    fn next(&self) -> Option<usize> {
+        let is_ahead = |call: &TripCall| {
+            call.status != DepartureStatus::Skipped && call.time().is_some_and(|at| at >= self.now)
+        };
+        self.run.calls.iter().position(is_ahead).filter(|_| !self.run.is_cancelled)
+    }
+
+    fn markup(&self) -> Markup {
+        let next = self.next();
+        html! {
+            div.page.riders #trip {
+                (self.head())
+                @for feed in self.network.realtime_feeds().iter().filter(|feed| Some(feed.id()) == self.run.source.as_ref()) {
+                    (of_network::trouble(feed, self.zone(), self.now, "Live times", "Times below are from the timetable or a few minutes old."))
+                }
+                (alerts::markup(&self.alerts))
+                (self.standing(next))
+                section.card aria-label="Calls" {
+                    @if self.run.calls.is_empty() { p.board-empty { "No stops are announced for this trip." } }
+                    ol.trip-calls.is-stale[self.is_stale] {
+                        @for (index, call) in self.run.calls.iter().enumerate() { (self.call(call, index, next)) }
+                    }
+                    @if self.run.n_left_out > 0 { p.more.soft { "and " (words::count(self.run.n_left_out as u64, "more stop", "more stops")) } }
+                }
+                p.small.soft {
+                    "Trip " span.mono { (self.run.trip_id) }
+                    @if let Some(source) = &self.run.source { " · live times from " a href=(format!("/feeds/{source}")) { (source) } }
+                }
+                (states::templates())
+                (layout::data_island("trip-data", &self.live_data()))
+            }
+        }
+    }
+
+    fn head(&self) -> Markup {
+        let route = self.route();
+        let noun = Noun::for_route_types(route.iter().map(|route| route.kind));
+        html! {
+            div.page-head.tight {
+                p.crumbs {
+                    a href=(format!("/networks/{}", self.feed_id())) { (of_network::name(self.app, self.network)) }
+                    @if let Some(route) = &route {
+                        " › " a href=(route::address(self.feed_id(), route.id)) { "Line " (route.name()) }
+                    }
+                }
+                h1 {
+                    @if let Some(route) = &route { (badge::badge(route.name(), route.color)) " " }
+                    @match &self.run.headsign { Some(to) => { "To " (to) } None => "Trip" }
+                }
+                p.soft { (self.day_and_start()) }
+                p.answer-at {
+                    span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, self.zone())) { (words::clock_seconds(self.now, self.zone())) } }
+                    @if let Some(vehicle) = &self.run.vehicle { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
+                    @if let Some(route) = &route {
+                        a.small href=(route::address(self.feed_id(), route.id)) { "Line " (route.name()) }
+                        a.small href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
+                    }
+                }
+            }
+        }
+    }
+
+    fn day_and_start(&self) -> Markup {
+        let first = self.run.calls.first();
+        html! {
+            @if let Some(date) = self.run.date { (words::date(date)) }
+            @if let Some((first, at)) = first.and_then(|first| Some((first, first.scheduled?))) {
+                @if self.run.date.is_some() { " · " }
+                (self.time(at)) " from " (self.stop_name(first))
+            }
+            @if !self.run.is_scheduled { " · added, not in the timetable" }
+        }
+    }
+
+    /// How the trip is doing, in one line.
+    fn standing(&self, next: Option<usize>) -> Markup {
+        let call = next.and_then(|next| self.run.calls.get(next));
+        let has_begun =
+            self.run.calls.first().and_then(TripCall::time).is_some_and(|at| at <= self.now);
+        html! {
+            @if self.run.is_cancelled {
+                p.trip-standing { span.delay.tone-cancelled { "Cancelled" } " This trip does not run." }
+            } @else if let Some(call) = call {
+                @let said = words::delay(call.status.as_str(), call.delay.map(i64::from));
+                p.trip-standing {
+                    span class=(format!("delay tone-{}", said.tone)) { (said.words) }
+                    @if has_begun { " Next stop: " } @else { " Starts at " }
+                    strong { (self.stop_name(call)) }
+                    @if let Some(at) = call.time() { ", " (self.time(at)) }
+                }
+            } @else if !self.run.calls.is_empty() {
+                p.trip-standing.soft { "This trip has ended." }
+            }
+        }
+    }
+
+    fn call(&self, call: &TripCall, index: usize, next: Option<usize>) -> Markup {
+        let said = words::delay(call.status.as_str(), call.delay.map(i64::from));
+        let is_off = matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
+        let is_past = !is_off && call.time().is_some_and(|at| at < self.now);
+        // Within a minute both would be shown as the same time.
+        let minute = |at: i64| at.div_euclid(60);
+        let expected = call.expected.filter(|at| Some(minute(*at)) != call.scheduled.map(minute));
+        let waits =
+            call.arrival.zip(call.scheduled).filter(|(arrives, leaves)| leaves - arrives >= 60);
+        html! {
+            li.is-off[is_off].is-past[is_past] data-stop=(call.stop_id) data-status=(call.status.as_str()) aria-current=[(next == Some(index)).then_some("step")] {
+                span.call-times {
+                    @match (expected, call.scheduled) {
+                        (Some(expected), Some(scheduled)) => { s.was { span.visually-hidden { "scheduled " } (self.time(scheduled)) } " " strong { (self.time(expected)) } }
+                        (Some(at), None) | (None, Some(at)) => strong { (self.time(at)) },
+                        (None, None) => span.soft { "–" },
+                    }
+                }
+                span.call-stop {
+                    @match call.stop {
+                        Some(_) => a.target href=(board::address(self.feed_id(), &call.stop_id)) { (self.stop_name(call)) },
+                        None => (self.stop_name(call)),
+                    }
+                    @if let Some((arrives, _)) = waits { " " span.soft.small { "arrives " (self.time(arrives)) } }
+                }
+                span.call-platform {
+                    @if let Some(was) = &call.scheduled_platform { s.platform-was { (was) } " " }
+                    @if let Some(platform) = &call.platform {
+                        span.platform-sign.is-changed[call.scheduled_platform.is_some()] { span.visually-hidden { "Platform " } (platform) }
+                    }
+                }
+                span class=(format!("delay tone-{}", said.tone)) { (said.words) }
+            }
+        }
+    }
+
+    fn stop_name<'b>(&'b self, call: &'b TripCall) -> &'b str {
+        let name = call.stop.map_or("", |stop| self.timetable.stop(stop).name);
+        if name.is_empty() { &call.stop_id } else { name }
+    }
+
+    fn time(&self, at: i64) -> Markup {
+        html! { time datetime=(words::rfc3339(at, self.zone())) { (words::clock(at, self.zone())) } }
+    }
+
+    fn live_data(&self) -> serde_json::Value {
+        let feeds = self.network.realtime_feeds();
+        let id = encode_segment(&self.run.trip_id).into_owned();
+        let channels: Vec<String> = feeds
+            .iter()
+            .take(CHANNELS_MAX)
+            .filter(|_| !self.run.trip_id.is_empty())
+            .map(|feed| format!("trip/{}/{id}", feed.id()))
+            .collect();
+        json!({ "channels": channels, "timezone": self.timetable.timezone_name(), "wall": self.app.now().0 })
+    }
+}
+
+/// The map with a vehicle chosen.
+fn vehicle_address(vehicle: &Record) -> String {
+    format!("/map?vehicle={}:{}", vehicle.feed, map::query_value(&vehicle.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_the_date_and_the_start_of_a_run() {
+        assert_eq!(
+            address("town", "a/1", "20261123", "08:30:00"),
+            "/trips/town/a%2F1?date=2026-11-23&start=08%3A30%3A00"
+        );
+        assert_eq!(address("town", "a", "", ""), "/trips/town/a");
+        assert_eq!(parse_date("2026-11-23"), parse_date("20261123"));
+        for wrong in ["", "today", "2026-13-01", "23.11.2026"] {
+            assert_eq!(parse_date(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_departures_id_says_its_date_and_start() {
+        for (id, expect) in [
+            ("a1:20261123::2", ("20261123", "")),
+            ("often:20261123:08:30:00:2", ("20261123", "08:30:00")),
+            ("x:20250101:y:20261123::2", ("20261123", "")),
+            ("live:entity:7", ("", "")),
+            ("", ("", "")),
+            ("ü:2026112é::1", ("", "")),
+        ] {
+            assert_eq!(date_and_start(id), expect, "{id}");
+        }
+    }
+}

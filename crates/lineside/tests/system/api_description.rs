@@ -1,0 +1,120 @@
+//! The OpenAPI description, held to the rules of OpenAPI 3.1 that generators and validators rely on.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::http::get_json;
+use crate::support::shared_demo;
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+struct Operation<'a> {
+    /// Such as `get /api/v1/feeds`.
+    name: String,
+    path: &'a str,
+    value: &'a Value,
+}
+
+fn operations<'a>(document: &'a Value) -> Vec<Operation<'a>> {
+    let paths = document["paths"].as_object().unwrap();
+    let of_path = |(path, item): (&'a String, &'a Value)| {
+        METHODS.iter().filter_map(move |method| {
+            let value = item.get(method)?;
+            Some(Operation { name: format!("{method} {path}"), path, value })
+        })
+    };
+    paths.iter().flat_map(of_path).collect()
+}
+
+fn parameters<'a>(operation: &Operation<'a>) -> Vec<&'a Value> {
+    operation.value["parameters"].as_array().into_iter().flatten().collect()
+}
+
+async fn description() -> Value {
+    get_json(&format!("{}/api/v1/openapi.json", shared_demo())).await
+}
+
+#[tokio::test]
+async fn operation_ids_are_unique_and_can_be_names_in_programs() {
+    let document = description().await;
+    let mut known = BTreeSet::new();
+    for operation in operations(&document) {
+        let id = operation.value["operationId"].as_str().unwrap();
+        assert!(id.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_'), "{id}");
+        assert!(known.insert(id), "{}: {id} is taken", operation.name);
+    }
+}
+
+#[tokio::test]
+async fn parameters_are_those_of_the_path_and_have_types_and_bounds() {
+    let document = description().await;
+    for operation in operations(&document) {
+        let mut in_path: Vec<&str> = Vec::new();
+        let mut known = BTreeSet::new();
+        for parameter in parameters(&operation) {
+            let (name, place) =
+                (parameter["name"].as_str().unwrap(), parameter["in"].as_str().unwrap());
+            assert!(known.insert((name, place)), "{}: {name} twice", operation.name);
+            assert!(parameter["schema"]["type"].is_string(), "{}: {parameter}", operation.name);
+            assert!(parameter["description"].is_string(), "{}: {name}", operation.name);
+            if place == "path" {
+                assert_eq!(parameter["required"], true, "{}: {name}", operation.name);
+                in_path.push(name);
+            }
+            if ["limit", "offset"].contains(&name) {
+                let bounds = ["minimum", "maximum", "default"];
+                assert!(
+                    bounds.iter().all(|bound| parameter["schema"][bound].is_u64()),
+                    "{}",
+                    operation.name
+                );
+            }
+        }
+        let holes = operation.path.split('{').skip(1).map(|rest| rest.split('}').next().unwrap());
+        let holes: BTreeSet<&str> = holes.collect();
+        assert_eq!(holes, in_path.into_iter().collect(), "{}", operation.name);
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_problems_and_each_status_is_described() {
+    let document = description().await;
+    for operation in operations(&document) {
+        let responses = operation.value["responses"].as_object().unwrap();
+        for (status, response) in responses {
+            assert!(
+                response["description"].as_str().is_some_and(|text| !text.is_empty()),
+                "{}",
+                operation.name
+            );
+            let schema = &response["content"]["application/json"]["schema"]["$ref"];
+            assert_ne!(schema, "#/components/schemas/Problem", "{} {status}", operation.name);
+        }
+        if operation.name.starts_with("get ") && operation.path != "/connection/websocket" {
+            let bad = responses.get("400").unwrap_or_else(|| panic!("{}", operation.name));
+            assert!(
+                bad["content"].as_object().is_some_and(|it| !it.is_empty()),
+                "{}",
+                operation.name
+            );
+        }
+    }
+    let departures = &document["paths"]["/api/v1/stops/{feed}/{id}/departures"]["get"]["responses"];
+    assert!(departures["400"]["content"]["application/problem+json"].is_object(), "{departures}");
+}
+
+#[tokio::test]
+async fn tags_and_servers_are_declared() {
+    let document = description().await;
+    assert_eq!(document["servers"][0]["url"], "/");
+    let tags = document["tags"].as_array().unwrap();
+    assert!(tags.iter().all(|tag| tag["description"].is_string()));
+    let declared: BTreeSet<&str> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    let used: BTreeSet<&str> = operations(&document)
+        .iter()
+        .flat_map(|operation| operation.value["tags"].as_array().unwrap())
+        .map(|tag| tag.as_str().unwrap())
+        .collect();
+    assert_eq!(declared, used);
+}

@@ -1,0 +1,132 @@
+//! Answers in parts that come to an end, and what clients in use read in them.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// The vehicles that an answer holds, and whether it says that there are more.
+fn vehicles_of(delivery: &ServiceDelivery) -> (Vec<String>, bool) {
+    let all = delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities);
+    let names = all.map(|it| it.vehicle_monitoring_ref.as_deref().unwrap().to_owned());
+    (names.collect(), delivery.more_data == Some(true))
+}
+
+#[tokio::test]
+async fn whoever_posts_while_there_is_more_is_given_everything_and_comes_to_an_end() {
+    let in_all = vehicles_of(&asked("/siri/rest/vm?datasetId=city-vehicles").await).0.len();
+    assert!(in_all > 10, "{in_all}");
+    let request = "<MaximumVehicles>10</MaximumVehicles>";
+    let in_xml = plain(&format!(
+        "<ServiceRequest><RequestorRef>page by page</RequestorRef>\
+         <VehicleMonitoringRequest>{request}</VehicleMonitoringRequest></ServiceRequest>"
+    ));
+    let info = "<ServiceRequestInfo><siri:RequestorRef>page by page</siri:RequestorRef>\
+                </ServiceRequestInfo>";
+    let in_soap = in_envelope(
+        "GetVehicleMonitoring",
+        info,
+        "<siri:MaximumVehicles>10</siri:MaximumVehicles>",
+    );
+    for (body, is_soap) in [(&in_xml, false), (&in_soap, true)] {
+        let part = async || {
+            let response = posted("/siri/services?DatasetId=city-vehicles", body).await;
+            vehicles_of(&delivery(message(&response.bytes().await.unwrap())))
+        };
+        let mut told = BTreeSet::new();
+        let mut parts = 0;
+        loop {
+            let (names, has_more) = part().await;
+            assert!(names.len() <= 10);
+            told.extend(names);
+            parts += 1;
+            // Vehicles that move meanwhile come once more, so there may be some parts more than ten a part need.
+            assert!(parts < in_all, "{parts} parts of {in_all} vehicles");
+            if !has_more {
+                break;
+            }
+        }
+        assert!(told.len() + 5 >= in_all, "{} of {in_all}", told.len());
+        // In an envelope the next request begins again.
+        if is_soap {
+            assert_eq!(part().await.0.len(), 10);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_posted_request_is_narrowed_by_its_address_and_coded() {
+    let body = plain("<ServiceRequest><VehicleMonitoringRequest/></ServiceRequest>");
+    let url = format!("{}/siri/services", shared_demo());
+    let post = |query: &str, coding: &'static str| {
+        let request = client().post(format!("{url}{query}")).body(body.clone());
+        request.header("accept-encoding", coding).send()
+    };
+    let coded = post("", "gzip").await.unwrap();
+    assert_eq!(header(&coded, "content-encoding"), "gzip");
+    let other = post("?DatasetId=city-trips", "identity").await.unwrap();
+    let other = delivery(message(&other.bytes().await.unwrap()));
+    assert!(vehicles_of(&other).0.is_empty());
+    let unknown = post("?datasetid=town", "identity").await.unwrap();
+    let unknown = delivery(message(&unknown.bytes().await.unwrap()));
+    let head = &unknown.vehicle_monitorings[0].head;
+    let kind = head.error_condition.as_ref().and_then(|it| it.kind.as_deref());
+    assert_eq!(kind, Some("InvalidDataReferencesError"));
+}
+
+#[tokio::test]
+async fn vehicles_say_how_long_they_hold_and_which_request_they_answer() {
+    let text = get(&format!("{}/siri/2.0/vehicle-monitoring.xml", shared_demo())).await;
+    let text = text.text().await.unwrap();
+    assert!(text.contains("<VehicleMonitoringDelivery version=\"2.1\">"));
+    let delivery = delivery(message(text.as_bytes()));
+    let head = &delivery.vehicle_monitorings[0].head;
+    assert!(head.valid_until > head.response_timestamp);
+    assert!(head.shortest_possible_cycle.is_some() && head.request_message_ref.is_some());
+}
+
+#[tokio::test]
+async fn json_has_references_and_texts_as_objects() {
+    let url = format!("{}/siri/2.0/estimated-timetables.json", shared_demo());
+    let answer = get_json(&url).await;
+    let timetable = &answer["Siri"]["ServiceDelivery"]["EstimatedTimetableDelivery"][0];
+    let journey = &timetable["EstimatedJourneyVersionFrame"][0]["EstimatedVehicleJourney"][0];
+    assert!(journey["LineRef"]["value"].is_string(), "{journey}");
+    assert!(journey["OperatorRef"]["value"].is_string());
+    assert!(journey["PublishedLineName"][0]["value"].is_string());
+    let stops = get_json(&format!("{}/siri/2.0/stoppoints-discovery.json", shared_demo())).await;
+    let stop = &stops["Siri"]["StopPointsDelivery"]["AnnotatedStopPointRef"][0];
+    assert!(stop["StopPointRef"]["value"].is_string(), "{stop}");
+}
+
+#[tokio::test]
+async fn many_questions_in_one_request_are_answered_within_one_answers_bounds() {
+    let ask = |stop: &str, questions: usize| {
+        let question = format!(
+            "<StopMonitoringRequest><PreviewInterval>PT24H</PreviewInterval>\
+             <MonitoringRef>{stop}</MonitoringRef><MaximumStopVisits>1</MaximumStopVisits>\
+             <MinimumStopVisitsPerLine>4294967295</MinimumStopVisitsPerLine></StopMonitoringRequest>"
+        );
+        plain(&format!("<ServiceRequest>{}</ServiceRequest>", question.repeat(questions)))
+    };
+    let n_of = |delivery: &ServiceDelivery| -> usize {
+        delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len()).sum()
+    };
+    // A station of the city whose day fills an answer.
+    let stops = get_json(&format!("{}/geojson/city/stops.geojson", shared_demo())).await;
+    let stations = stops["features"].as_array().unwrap().iter();
+    let stations = stations.filter(|stop| stop["properties"]["location_type"] == 1);
+    let mut busiest = (0, a_stop().await);
+    for station in stations.filter_map(|stop| stop["properties"]["stop_id"].as_str()) {
+        let n = n_of(&delivery(answer(&ask(station, 1), "application/xml").await.1));
+        busiest = busiest.max((n, station.to_owned()));
+    }
+    let (one, stop) = busiest;
+    assert!((60..=1_000).contains(&one), "{one}");
+    let many = delivery(answer(&ask(&stop, 20), "application/xml").await.1);
+    assert_eq!((many.stop_monitorings.len(), many.more_data), (20, None));
+    assert!((1_000 - one..=1_000).contains(&n_of(&many)), "{one} {}", n_of(&many));
+    let refused = many.stop_monitorings.iter().filter_map(|it| it.head.error_condition.as_ref());
+    let kinds: Vec<_> = refused.filter_map(|it| it.kind.as_deref()).collect();
+    assert!(!kinds.is_empty());
+    assert!(kinds.iter().all(|kind| *kind == "AllowedResourceUsageExceededError"), "{kinds:?}");
+}

@@ -1,0 +1,153 @@
+//! What a page says of itself to browsers, search engines and other sites; the page for what is missing; the operator's name.
+
+use crate::support::http::{assert_problem, get, get_with, header, problem};
+use crate::support::process::ServerProcess;
+use crate::support::until::until;
+use crate::support::{shared_demo, until_ready};
+
+const HTML: (&str, &str) = ("accept", "text/html");
+
+async fn page(url: &str) -> String {
+    get(url).await.text().await.unwrap()
+}
+
+/// The value of an attribute of the first element that has the mark.
+fn attribute<'a>(page: &'a str, mark: &str, name: &str) -> Option<&'a str> {
+    let element = page.split('<').find(|element| element.contains(mark))?;
+    element.split_once(&format!("{name}=\""))?.1.split('"').next()
+}
+
+fn title(page: &str) -> &str {
+    page.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>")).unwrap().0
+}
+
+#[tokio::test]
+async fn every_page_has_a_description_a_picture_and_its_own_address() {
+    let server = shared_demo();
+    for path in ["/", "/map", "/feeds/city", "/feeds/city/versions", "/delays/city"] {
+        let page = page(&format!("{server}{path}")).await;
+        assert!(!attribute(&page, "name=\"description\"", "content").unwrap().is_empty(), "{path}");
+        assert_eq!(attribute(&page, "og:title", "content"), Some(title(&page)), "{path}");
+        let canonical = attribute(&page, "rel=\"canonical\"", "href").unwrap();
+        assert!(canonical.ends_with(path), "{path}: {canonical}");
+        assert!(page.contains("name=\"theme-color\""), "{path}");
+        let mut files = vec![attribute(&page, "og:image\"", "content").unwrap()];
+        for mark in ["rel=\"icon\"", "rel=\"apple-touch-icon\"", "rel=\"manifest\""] {
+            files.push(attribute(&page, mark, "href").unwrap());
+        }
+        for file in files {
+            let file =
+                if file.starts_with('/') { format!("{server}{file}") } else { file.to_owned() };
+            assert_eq!(get(&file).await.status(), 200, "{path}: {file}");
+        }
+    }
+    let front = page(&server).await;
+    assert_eq!(
+        attribute(&front, "og:image\"", "content"),
+        Some(&*format!("{server}/site/preview.png"))
+    );
+}
+
+#[tokio::test]
+async fn a_title_follows_what_the_page_shows() {
+    let server = shared_demo();
+    let titled = async |path: &str| title(&page(&format!("{server}{path}")).await).to_owned();
+    assert!(titled("/?q=harbour").await.contains("harbour"));
+    let url = format!("{server}/api/v1/stops?limit=1");
+    let stops = crate::support::http::get_json(&url).await;
+    let stop = &stops["items"][0];
+    let (id, name) = (stop["id"].as_str().unwrap(), stop["name"].as_str().unwrap());
+    let on_map = titled(&format!("/map?stop=city:{id}")).await;
+    assert!(on_map.contains(name), "{on_map}");
+    assert!(titled(&format!("/stops/city/{id}")).await.contains(name));
+    assert_eq!(titled("/map").await, "Map · Lineside");
+}
+
+#[tokio::test]
+async fn browsers_and_search_engines_find_their_files() {
+    let server = shared_demo();
+    for (path, kind) in [
+        ("/favicon.ico", "image/x-icon"),
+        ("/apple-touch-icon.png", "image/png"),
+        ("/site/preview.png", "image/png"),
+        ("/site.webmanifest", "application/manifest+json"),
+        ("/robots.txt", "text/plain"),
+    ] {
+        let reply = get(&format!("{server}{path}")).await;
+        assert_eq!(reply.status(), 200, "{path}");
+        assert!(header(&reply, "content-type").starts_with(kind), "{path}");
+    }
+    let manifest = crate::support::http::get_json(&format!("{server}/site.webmanifest")).await;
+    assert_eq!(manifest["name"], "Lineside");
+    for icon in manifest["icons"].as_array().unwrap() {
+        let icon = format!("{server}{}", icon["src"].as_str().unwrap());
+        assert_eq!(get(&icon).await.status(), 200, "{icon}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_page_suggests_what_may_be_meant() {
+    let server = shared_demo();
+    for (path, suggested) in [
+        ("/feeds/cites", "/feeds/city"),
+        ("/feeds/city-vehicle", "/feeds/city-vehicles"),
+        ("/feed/city", "/feeds/city"),
+        ("/routes/city/nowhere", "/feeds/city"),
+        ("/maps", "/map"),
+    ] {
+        let reply = get_with(&format!("{server}{path}"), &[HTML]).await;
+        assert_eq!(reply.status(), 404, "{path}");
+        let page = reply.text().await.unwrap();
+        let (_, suggestions) =
+            page.split_once("class=\"suggestions\"").unwrap_or_else(|| panic!("{path}"));
+        let (suggestions, _) = suggestions.split_once("</p>").unwrap();
+        assert!(suggestions.contains(&format!("href=\"{suggested}\"")), "{path}: {suggestions}");
+        assert!(page.contains("role=\"search\"") && page.contains("noindex"), "{path}");
+    }
+    let page = get_with(&format!("{server}/nothing/like/this"), &[HTML]).await;
+    assert_eq!(page.status(), 404);
+    assert!(!page.text().await.unwrap().contains("class=\"suggestions\""));
+    assert_problem(404, "not_found", problem(&format!("{server}/nowhere")).await);
+}
+
+fn write_config(folder: &std::path::Path, site: &str) {
+    let text = format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{site}");
+    let (new, file) = (folder.join("new.toml"), folder.join("lineside.toml"));
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, file).unwrap();
+}
+
+#[tokio::test]
+async fn the_operators_name_logo_and_links_are_on_every_page_also_after_a_reload() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("logo.svg"), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>")
+        .unwrap();
+    let site = "[site]\nname = \"Transit & Co\"\nlogo = \"logo.svg\"\ncontact = \"data@example.org\"\n\
+                imprint = \"https://example.org/imprint\"\nprivacy = \"https://example.org/privacy\"\n\
+                accessibility = \"https://example.org/accessible\"\n";
+    write_config(folder.path(), site);
+    let config = folder.path().join("lineside.toml");
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    until_ready(&server.url).await;
+    let url = &server.url;
+    for path in ["/", "/map", "/login", "/nowhere"] {
+        let page = get_with(&format!("{url}{path}"), &[HTML]).await.text().await.unwrap();
+        assert!(title(&page).ends_with("· Transit &amp; Co"), "{path}: {}", title(&page));
+        for link in [
+            "mailto:data@example.org",
+            "https://example.org/imprint",
+            "https://example.org/privacy",
+            "https://example.org/accessible",
+        ] {
+            assert!(page.contains(&format!("href=\"{link}\"")), "{path}: {link}");
+        }
+        assert!(page.contains("src=\"/site/logo\""), "{path}");
+    }
+    let logo = get(&format!("{url}/site/logo")).await;
+    assert_eq!(header(&logo, "content-type"), "image/svg+xml");
+    assert!(header(&logo, "content-security-policy").contains("sandbox"));
+    write_config(folder.path(), "[site]\nname = \"Renamed\"\n");
+    let is_renamed = async || title(&page(url).await).ends_with("· Renamed");
+    until("the new name is on the page", is_renamed).await;
+    assert_eq!(get(&format!("{url}/site/logo")).await.status(), 404);
+}

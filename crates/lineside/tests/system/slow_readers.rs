@@ -1,0 +1,210 @@
+//! Clients that ask and do not read, or that keep the server busy without asking anything.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+
+use crate::support::http::{get, json};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Producer, answer};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+/// More than the sockets of both ends hold.
+const LENGTH: usize = 16 << 20;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+
+struct Server {
+    process: ServerProcess,
+    _producer: Producer,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    async fn start(limits: &str) -> Self {
+        let bytes: Vec<u8> = (0..LENGTH).map(|i| (i % 251) as u8).collect();
+        let good = answer("200 OK", &["content-type: image/png"], &bytes);
+        let producer = Producer::start(crate::support::producer::Answer::Bytes(good)).await;
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[limits]\n{limits}\n\
+             [[feed]]\nid = \"bytes\"\nformat = \"raw\"\nurl = {:?}\n",
+            producer.url("/")
+        );
+        let process = ServerProcess::serving(folder.path(), text);
+        let server = Self { process, _producer: producer, _folder: folder };
+        let url = format!("{}/proxy/bytes", server.process.url);
+        until(async || get(&url).await.status() == 200).await;
+        server
+    }
+
+    async fn connect(&self) -> TcpStream {
+        let address = self.process.url.trim_start_matches("http://");
+        TcpStream::connect(address).await.unwrap()
+    }
+
+    /// The value of a metric without labels.
+    async fn metric(&self, name: &str) -> u64 {
+        let url = format!("{}/metrics", self.process.url);
+        let text = get(&url).await.text().await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap().parse().unwrap()
+    }
+
+    /// Begins a connection of HTTP/2 with these settings.
+    async fn connect_http2(&self, settings: &[(u16, u32)]) -> TcpStream {
+        let mut socket = self.connect().await;
+        let settings: Vec<u8> = settings
+            .iter()
+            .flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat())
+            .collect();
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        let begin = [preface, frame(SETTINGS, 0, 0, &settings)].concat();
+        socket.write_all(&begin).await.unwrap();
+        socket
+    }
+}
+
+async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so().await {
+        assert!(Instant::now() < deadline, "it never came");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The header block of a request for a path.
+fn request(path: &str) -> Vec<u8> {
+    // GET and http of the static table, and two literals with names of it: the path and the authority.
+    let path = [&[0x04, path.len() as u8], path.as_bytes()].concat();
+    [&[0x82, 0x86][..], &path, &[0x01, 0x01, b'x']].concat()
+}
+
+/// The next frame: its kind, its stream and its payload; none when the connection ends.
+async fn next_frame(socket: &mut OwnedReadHalf) -> Option<(u8, u32, Vec<u8>)> {
+    let mut head = [0; 9];
+    socket.read_exact(&mut head).await.ok()?;
+    let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+    socket.read_exact(&mut payload).await.ok()?;
+    let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+    Some((head[3], stream, payload))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
+    let server = Server::start("send_timeout = \"1s\"").await;
+    let mut connections = Vec::new();
+    for _ in 0..40 {
+        let mut connection = server.connect().await;
+        connection.write_all(b"GET /proxy/bytes HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        connections.push(connection);
+    }
+    // The one that asks for the metrics may be kept for a while.
+    until(async || server.metric("lineside_http_connections").await <= 5).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_leaves_no_room_is_reset_and_the_connection_goes_on() {
+    const STREAMS: u32 = 20;
+    const NO_WINDOW: [(u16, u32); 1] = [(4, 0)];
+    let server = Server::start("send_timeout = \"1s\"").await;
+    let (mut read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
+    let (proxied, made) = (request("/proxy/bytes"), request("/api/v1/openapi.json"));
+    for n in 0..STREAMS {
+        let path = if n % 2 == 0 { &proxied } else { &made };
+        write.write_all(&frame(HEADERS, 0x5, 2 * n + 1, path)).await.unwrap();
+    }
+    // One client of the connection does read.
+    let good = 2 * STREAMS + 1;
+    write.write_all(&frame(HEADERS, 0x5, good, &request("/healthz"))).await.unwrap();
+    write.write_all(&frame(WINDOW_UPDATE, 0, good, &[0, 1, 0, 0])).await.unwrap();
+    let (mut n_reset, mut was_answered) = (0, false);
+    while n_reset < STREAMS || !was_answered {
+        let next = tokio::time::timeout(PATIENCE, next_frame(&mut read)).await;
+        let (kind, stream, payload) = next.unwrap().expect("the connection goes on");
+        match kind {
+            RST_STREAM => {
+                assert_ne!(stream, good);
+                n_reset += 1;
+            }
+            DATA => {
+                assert_eq!(stream, good);
+                was_answered |= !payload.is_empty();
+            }
+            _ => {}
+        }
+    }
+    until(async || server.metric("lineside_http_unsent_bytes").await < 1 << 20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_to_be_sent_on_a_connection_is_bounded() {
+    let server = Server::start("unsent_bytes = \"1MiB\"").await;
+    let client = reqwest::Client::builder()
+        .http2_prior_knowledge()
+        .http2_initial_stream_window_size(1_000)
+        .build()
+        .unwrap();
+    let url = format!("{}/api/v1/openapi.json", server.process.url);
+    let ask = async || client.get(&url).send().await.unwrap();
+    let unread = ask().await;
+    assert_eq!(unread.status(), 200);
+    let refused = ask().await;
+    assert_eq!(refused.status(), 503);
+    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(json(refused).await["code"], "busy");
+    assert_eq!(get(&url).await.status(), 200, "another connection has room of its own");
+    drop(unread);
+    until(async || ask().await.status() == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_frames_ends_its_connection() {
+    let server = Server::start("").await;
+    let (mut read, mut write) = server.connect_http2(&[]).await.into_split();
+    let reading = tokio::spawn(async move { while next_frame(&mut read).await.is_some() {} });
+    let pings = frame(PING, 0, 0, b"12345678").repeat(1_000);
+    let flood = async { while write.write_all(&pings).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, flood).await.expect("it is cut");
+    reading.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_of_file_sizes_does_not_end_the_server() {
+    let server = Server::start("").await;
+    server.process.signal("-XFSZ");
+    assert_eq!(get(&format!("{}/healthz", server.process.url)).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_names_exactly_one_host() {
+    let server = Server::start("").await;
+    for (head, status) in [
+        ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "200"),
+        ("GET /healthz HTTP/1.0\r\n", "200"),
+        ("GET /healthz HTTP/1.1\r\n", "400"),
+        ("GET /healthz HTTP/1.1\r\nhost: x\r\nhost: x\r\n", "400"),
+        ("GET http://x/healthz HTTP/1.1\r\n", "400"),
+    ] {
+        let mut socket = server.connect().await;
+        let request = format!("{head}connection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        socket.read_to_string(&mut reply).await.unwrap();
+        assert_eq!(reply.split(' ').nth(1), Some(status), "{head}: {reply}");
+        assert_eq!(status == "400", reply.contains("\"bad_host\""), "{reply}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What states say: that a timetable has ended, that a feed is paused, that a new version was refused.
+
+use std::path::Path;
+
+use jiff::{ToSpan, Zoned, civil::Date};
+use serde_json::{Value, json};
+
+use crate::support::admin::{self, TOKEN};
+use crate::support::http::{client, get, get_json, header};
+use crate::support::process::ServerProcess;
+use crate::support::until::until_json;
+
+/// Writes a schedule of one line that runs each day until `end`; with header rows only if `rows` is not set.
+fn write_schedule(folder: &Path, end: Date, rows: bool) {
+    std::fs::create_dir_all(folder).unwrap();
+    let end = end.strftime("%Y%m%d");
+    let calendar = format!("s,1,1,1,1,1,1,1,20200101,{end}");
+    for (name, head, row) in [
+        (
+            "agency",
+            "agency_id,agency_name,agency_url,agency_timezone",
+            "A,Town,https://a.example,UTC",
+        ),
+        ("routes", "route_id,agency_id,route_short_name,route_type", "R,A,1,3"),
+        (
+            "calendar",
+            "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date",
+            &calendar,
+        ),
+        ("stops", "stop_id,stop_name,stop_lat,stop_lon", "S,Market,48.8,2.3\nT,Harbor,48.9,2.3"),
+        ("trips", "route_id,service_id,trip_id", "R,s,T1"),
+        (
+            "stop_times",
+            "trip_id,arrival_time,departure_time,stop_id,stop_sequence",
+            "T1,08:00:00,08:00:00,S,1\nT1,08:10:00,08:10:00,T,2",
+        ),
+    ] {
+        let row = if rows { row } else { "" };
+        std::fs::write(folder.join(format!("{name}.txt")), format!("{head}\n{row}\n")).unwrap();
+    }
+}
+
+/// A server with these schedules, each a folder that is polled every second.
+fn serve(folder: &Path, ids: &[&str]) -> ServerProcess {
+    let feeds: String = ids
+        .iter()
+        .map(|id| {
+            let url = folder.join(id).display().to_string();
+            format!("[[feed]]\nid = \"{id}\"\nurl = {url:?}\npoll = \"1s\"\n")
+        })
+        .collect();
+    let text =
+        format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{}{feeds}", admin::table());
+    ServerProcess::serving(folder, text)
+}
+
+async fn until_state(server: &ServerProcess, feed: &str, state: &str) -> Value {
+    let url = format!("{}/api/v1/feeds/{feed}", server.url);
+    until_json(&url, |found| found["state"] == state).await
+}
+
+async fn text(url: String) -> String {
+    get(&url).await.text().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_expired_timetable_is_expired_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let today = Zoned::now().date();
+    write_schedule(&folder.path().join("old"), Date::constant(2024, 6, 1), true);
+    write_schedule(&folder.path().join("soon"), today.saturating_add(5.days()), true);
+    let server = serve(folder.path(), &["old", "soon"]);
+    let url = &server.url;
+    let old = until_state(&server, "old", "expired").await;
+    assert_eq!(old["service_start"], "2020-01-01");
+    assert_eq!((&old["service_end"], &old["expired"]), (&json!("2024-06-01"), &json!(true)));
+    assert!(old["service_days_left"].as_i64().unwrap() < 0);
+    assert_eq!(old["since"], "2024-06-02T00:00:00Z");
+    let soon = until_state(&server, "soon", "ok").await;
+    // The agency's day may be another than this machine's.
+    let left = soon["service_days_left"].as_i64().unwrap();
+    assert!((4..=6).contains(&left), "{left}");
+    assert_eq!(soon["expired"], false);
+    let found = get_json(&format!("{url}/api/v1/feeds?state=expired")).await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    assert_eq!(found["items"][0]["id"], "old");
+    let catalog = text(format!("{url}/")).await;
+    assert!(catalog.contains("/?state=expired") && catalog.contains("data-tone=\"warn\""));
+    let board = text(format!("{url}/stops/old/S")).await;
+    assert!(board.contains("2024-06-01") && board.contains("data-expired-of=\"old\">"), "{board}");
+    let other = text(format!("{url}/stops/soon/S")).await;
+    assert!(other.contains("data-expired-of=\"soon\" hidden"), "{other}");
+    let metrics = text(format!("{url}/metrics")).await;
+    for line in [
+        "lineside_ingest_feed_state{feed=\"old\",state=\"expired\"} 1",
+        "lineside_ingest_service_end_timestamp_seconds{feed=\"old\"} 1717286400",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_paused_feed_is_paused_and_not_ok() {
+    let folder = tempfile::tempdir().unwrap();
+    write_schedule(&folder.path().join("town"), Date::constant(2999, 1, 1), true);
+    let server = serve(folder.path(), &["town"]);
+    let url = &server.url;
+    let feed = until_state(&server, "town", "ok").await;
+    assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(false), &Value::Null));
+    let act = async |act: &str| {
+        let act = format!("{url}/api/v1/admin/feeds/town/{act}");
+        assert_eq!(client().post(act).bearer_auth(TOKEN).send().await.unwrap().status(), 200);
+    };
+    act("pause").await;
+    let feed = until_state(&server, "town", "paused").await;
+    assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(true), &json!("ok")));
+    let found = get_json(&format!("{url}/api/v1/feeds?state=paused")).await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    let is_paused = |state: &Value| {
+        let changes = state["changes"].as_array().into_iter().flatten();
+        let mut records = changes.map(|change| &change["record"]);
+        records.any(|it| it["state"] == "paused" && it["state_before_pause"] == "ok")
+    };
+    until_json(&format!("{url}/api/v1/feeds/town/state"), is_paused).await;
+    let status = format!("{url}/proxy/town");
+    let is_told = async || {
+        let reply = get(&status).await;
+        header(&reply, "lineside-status").starts_with("stale; reason=paused; since=")
+    };
+    crate::support::until::until("the header says it", is_told).await;
+    act("resume").await;
+    let feed = until_state(&server, "town", "ok").await;
+    assert_eq!((&feed["paused"], &feed["state_before_pause"]), (&json!(false), &Value::Null));
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_schedule_without_rows_does_not_replace_a_good_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = folder.path().join("town");
+    write_schedule(&town, Date::constant(2999, 1, 1), true);
+    let server = serve(folder.path(), &["town"]);
+    let url = &server.url;
+    until_state(&server, "town", "ok").await;
+    write_schedule(&town, Date::constant(2999, 1, 1), false);
+    let is_refused = |feed: &Value| feed["last_error"]["code"] == "no_rows";
+    let feed = until_json(&format!("{url}/api/v1/feeds/town"), is_refused).await;
+    assert_eq!((&feed["state"], &feed["entities"]), (&json!("stale"), &json!(1)));
+    assert_eq!(get(&format!("{url}/stops/town/S")).await.status(), 200);
+    write_schedule(&town, Date::constant(2999, 1, 1), true);
+    until_state(&server, "town", "ok").await;
+    server.stop("-TERM");
+}

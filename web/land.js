@@ -1,0 +1,103 @@
+/**
+ * The land of the earth for the map, made when the bundle is built: Natural Earth's land (public
+ * domain) from the package world-atlas, as GeoJSON with coordinates rounded to what the map shows.
+ */
+
+/** Decimals of a degree: about a kilometer, two pixels at the nearest zoom at which land is drawn. */
+const DECIMALS = 2;
+/** How far the simplified coast may lie from the original, in degrees. */
+const TOLERANCE = 0.01;
+/** Where a ring around the pole is closed; Mercator's map ends before. */
+const POLE = 89;
+
+/** @typedef {{transform: {scale: [number, number], translate: [number, number]}, arcs: [number, number][][]}} Topology */
+
+/** The points of an arc in degrees; each is stored as a difference from the one before. @param {Topology} topology @param {number} index */
+function decodeArc({ transform: { scale, translate }, arcs }, index) {
+  let [x, y] = [0, 0];
+  const points = arcs[index < 0 ? ~index : index].map(([dx, dy]) => {
+    x += dx;
+    y += dy;
+    return [x * scale[0] + translate[0], y * scale[1] + translate[1]];
+  });
+  return index < 0 ? points.reverse() : points;
+}
+
+/** @param {number[]} point @param {number[]} start @param {number[]} end */
+function distanceToLine([x, y], [x0, y0], [x1, y1]) {
+  const [dx, dy] = [x1 - x0, y1 - y0];
+  const square = dx * dx + dy * dy;
+  const share = square === 0 ? 0 : Math.min(Math.max(((x - x0) * dx + (y - y0) * dy) / square, 0), 1);
+  return Math.hypot(x - x0 - share * dx, y - y0 - share * dy);
+}
+
+/** Fewer points that lie within the tolerance (Douglas and Peucker). @param {number[][]} points @returns {number[][]} */
+export function simplify(points) {
+  const kept = new Set([0, points.length - 1]);
+  const open = [[0, points.length - 1]];
+  for (let span = open.pop(); span; span = open.pop()) {
+    const [start, end] = span;
+    let [farthest, distance] = [-1, TOLERANCE];
+    for (let at = start + 1; at < end; at += 1) {
+      const away = distanceToLine(points[at], points[start], points[end]);
+      if (away > distance) [farthest, distance] = [at, away];
+    }
+    if (farthest < 0) continue;
+    kept.add(farthest);
+    open.push([start, farthest], [farthest, end]);
+  }
+  return points.filter((_, at) => kept.has(at));
+}
+
+/** @param {number[][]} ring @returns {number[][]} rounded, without points that became equal */
+function roundRing(ring) {
+  const rounded = simplify(unwrapRing(ring)).map((point) => point.map((degrees) => Number(degrees.toFixed(DECIMALS))));
+  return rounded.filter(([x, y], at) => at === 0 || x !== rounded[at - 1][0] || y !== rounded[at - 1][1]);
+}
+
+/** A ring whose middle lies between 180 degrees west and east: its holes are there, too. @param {number[][]} ring @returns {number[][]} */
+function centerRing(ring) {
+  const middle = (Math.min(...ring.map(([x]) => x)) + Math.max(...ring.map(([x]) => x))) / 2;
+  const turn = middle < -180 ? 360 : middle > 180 ? -360 : 0;
+  return turn === 0 ? ring : ring.map(([x, y]) => [x + turn, y]);
+}
+
+/**
+ * A ring that crosses the date line goes on beyond 180 degrees, as GeoJSON on a flat map needs it, and one around a
+ * pole is closed along its latitude.
+ * @param {number[][]} ring @returns {number[][]}
+ */
+export function unwrapRing(ring) {
+  let turn = 0;
+  const unwrapped = ring.map(([x, y], at) => {
+    const step = at === 0 ? 0 : x - ring[at - 1][0];
+    if (step > 180) turn -= 360;
+    else if (step < -180) turn += 360;
+    return [x + turn, y];
+  });
+  if (turn === 0) return centerRing(unwrapped);
+  const pole = ring[0][1] < 0 ? -POLE : POLE;
+  return [...unwrapped, [unwrapped[unwrapped.length - 1][0], pole], [unwrapped[0][0], pole], unwrapped[0]];
+}
+
+/**
+ * The polygons of a TopoJSON geometry (https://github.com/topojson/topojson-specification).
+ * @param {any} topology @param {any} geometry
+ * @returns {number[][][][]}
+ */
+function polygonsOf(topology, geometry) {
+  if (geometry.type === "GeometryCollection") return geometry.geometries.flatMap((/** @type {any} */ each) => polygonsOf(topology, each));
+  const polygons = geometry.type === "Polygon" ? [geometry.arcs] : geometry.type === "MultiPolygon" ? geometry.arcs : [];
+  return polygons.map((/** @type {number[][]} */ rings) =>
+    rings.map((arcs) => arcs.flatMap((index, at) => decodeArc(topology, index).slice(at === 0 ? 0 : 1))),
+  );
+}
+
+/** Whether a ring encloses anything that a map in Mercator's projection shows. @param {number[][]} ring */
+const isVisible = (ring) => ring.length >= 4 && ring.some(([, y]) => Math.abs(y) < POLE);
+
+/** @param {any} topology of world-atlas, with an object `land` @returns {import("geojson").Feature} */
+export function landFeature(topology) {
+  const polygons = polygonsOf(topology, topology.objects.land).map((rings) => rings.map(roundRing).filter(isVisible));
+  return { type: "Feature", properties: {}, geometry: { type: "MultiPolygon", coordinates: polygons.filter((rings) => rings.length > 0) } };
+}

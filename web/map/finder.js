@@ -1,0 +1,80 @@
+/** The search of the page: what distances are measured from, and "Near me". */
+import { byId } from "../plain/dom.js";
+import { findRoutes, findStops } from "./find.js";
+import { Location } from "./location.js";
+import { setUpSearch } from "./search.js";
+
+/** How near the map goes to the reader. */
+const HERE_ZOOM = 15;
+
+/** @typedef {{map: import("maplibre-gl").Map, camera: import("./camera.js").Camera}} Shown */
+
+export class Finder {
+  #here = new Location();
+  /** Whether the map is on its way to the reader, whose place already counts. */
+  #goesHere = false;
+  /** @type {() => Shown|null} */
+  #shown;
+  #networks;
+  #search;
+
+  /**
+   * @param {object} options
+   * @param {() => Shown|null} options.shown  none where no map is
+   * @param {import("./networks.js").NetworkViews} options.networks @param {import("./routes.js").Routes} options.routes
+   * @param {(stop: import("./search.js").FoundStop) => void} options.pickStop
+   * @param {(route: import("./routes.js").Route) => void} options.pickRoute
+   */
+  constructor({ shown, networks, routes, pickStop, pickRoute }) {
+    this.#shown = shown;
+    this.#networks = networks;
+    this.#search = setUpSearch({
+      input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), from: byId("results-from"), pickStop, pickRoute,
+      findStops: (question) => this.#findStops(question),
+      findRoutes: (question) => findRoutes(routes, question),
+      colorOf: (feed, name) => routes.colorOf(networks.of(feed)?.id ?? feed, name),
+    });
+  }
+
+  /** @returns {{place: import("./regions.js").Place|null, isHere: boolean}} the reader's place while it is in view, else the middle of the map */
+  #origin() {
+    const map = this.#shown()?.map;
+    const place = this.#here.place;
+    if (place && (!map || this.#goesHere || map.getBounds().contains([place.longitude, place.latitude]))) return { place, isHere: true };
+    const center = map?.getCenter();
+    return { place: center ? { latitude: center.lat, longitude: center.lng } : null, isHere: false };
+  }
+
+  /** @param {string} question */
+  async #findStops(question) {
+    const { place, isHere } = this.#origin();
+    const nameOf = (/** @type {string} */ feed) => (this.#networks.networks.length > 1 ? (this.#networks.of(feed)?.name ?? feed) : null);
+    const stops = await findStops(question, place, nameOf);
+    const from = place && `${question ? "Distances from" : "Nearest to"} ${isHere ? "you" : "the middle of the map"}`;
+    return { stops, from };
+  }
+
+  /** Goes to the reader and lists the stops there. @param {() => void} before called when the place is known */
+  async locate(before) {
+    const place = await this.#here.ask();
+    if (!place) return;
+    before();
+    const shown = this.#shown();
+    if (shown) {
+      this.#goesHere = true;
+      this.#here.showDot(shown.map);
+      shown.camera.moveTo([place.longitude, place.latitude], HERE_ZOOM);
+      shown.map.once("moveend", () => (this.#goesHere = false));
+    }
+    this.#search.showNearest();
+  }
+
+  close() {
+    this.#search.close();
+  }
+
+  /** Gives the search box the focus back without opening its results. */
+  focusQuietly() {
+    this.#search.focusQuietly();
+  }
+}

@@ -1,0 +1,72 @@
+/** Where the reader is: asking the browser, saying why it does not tell, and a dot on the map. */
+import { Marker } from "maplibre-gl";
+import { byId, element } from "../plain/dom.js";
+
+/** How long the browser may take, in milliseconds, when the reader has asked and when nobody has. */
+const ASKED_MS = 10_000;
+const UNASKED_MS = 1_500;
+/** A position of this age is new enough, in milliseconds. */
+const AGE_MS = 60_000;
+
+/** @typedef {import("./regions.js").Place} Place */
+
+/** What the reader can do when there is no position. @param {number|null} code of GeolocationPositionError */
+export function adviceFor(code) {
+  if (code === 1) return "We couldn't get your location. Allow location access for this site in your browser, then try again.";
+  if (code === 3) return "Finding your location took too long. Try again, or search for a stop.";
+  if (code === 2) return "Your device doesn't know its location right now. Try again, or search for a stop.";
+  return "This browser has no location service. Search for a stop instead.";
+}
+
+const ADVICE_INSECURE = "Browsers share your location only with pages loaded over https. Open this page over https, or search for a stop.";
+
+/** @param {PositionOptions} options @returns {Promise<Place>} */
+const position = (options) =>
+  new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(({ coords: { longitude, latitude } }) => resolve({ longitude, latitude }), reject, options));
+
+/** The place of a reader who has already allowed it; nobody is asked. @returns {Promise<Place|null>} */
+export async function grantedPlace() {
+  try {
+    const { state } = await navigator.permissions.query({ name: "geolocation" });
+    if (state !== "granted") return null;
+    const late = new Promise((resolve) => setTimeout(() => resolve(null), UNASKED_MS));
+    return await /** @type {Promise<Place|null>} */ (Promise.race([position({ timeout: UNASKED_MS, maximumAge: 10 * AGE_MS }), late]));
+  } catch {
+    return null;
+  }
+}
+
+export class Location {
+  /** @type {Place|null} the last known place */
+  place = null;
+  /** @type {Marker|null} */
+  #dot = null;
+
+  /** Asks the browser; says beside the button why there is no place. @returns {Promise<Place|null>} */
+  async ask() {
+    this.say("");
+    if (!isSecureContext) return this.say(ADVICE_INSECURE);
+    if (!("geolocation" in navigator)) return this.say(adviceFor(null));
+    try {
+      this.place = await position({ timeout: ASKED_MS, maximumAge: AGE_MS });
+    } catch (error) {
+      return this.say(adviceFor(/** @type {GeolocationPositionError} */ (error).code ?? null));
+    }
+    return this.place;
+  }
+
+  /** @param {string} text nothing hides the note @returns {null} */
+  say(text) {
+    const note = byId("locate-note");
+    note.textContent = text;
+    note.hidden = text === "";
+    return null;
+  }
+
+  /** @param {import("maplibre-gl").Map} map */
+  showDot(map) {
+    if (!this.place) return;
+    this.#dot ??= new Marker({ element: element("span.here", { role: "img", "aria-label": "Your location" }) });
+    this.#dot.setLngLat([this.place.longitude, this.place.latitude]).addTo(map);
+  }
+}

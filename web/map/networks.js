@@ -1,0 +1,154 @@
+/**
+ * The networks on the map: which are in view and drawn, which of them are in trouble, how many
+ * vehicles each has, and jumping from one to another.
+ */
+import { numberWords } from "../plain/words.js";
+import { Bubbles } from "./bubbles.js";
+import { coveredSides } from "./camera.js";
+import { grantedPlace } from "./location.js";
+import { chooseRegion, lastVisited, regionAt, regionsInView, rememberVisited } from "./regions.js";
+import { STANDSTILL, showTrouble, troubleIn } from "./trouble.js";
+
+/** How near the map goes to a network. */
+const REGION_ZOOM_MAX = 13;
+/** From this zoom on the network in the middle of the map counts as visited. */
+const VISITED_ZOOM_MIN = 7;
+
+/**
+ * @typedef {import("./regions.js").Region} Region
+ * @typedef {import("./main.js").Network} Network
+ */
+
+/** The links of the panel. @returns {HTMLElement[]} */
+const links = () => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".panel [data-region]"))];
+
+export class NetworkViews {
+  /** @type {import("maplibre-gl").Map|null} */
+  #map = null;
+  /** @type {import("./camera.js").Camera|null} */
+  #camera = null;
+  /** @type {Bubbles|null} */
+  #bubbles = null;
+  /** Networks whose lines and stops are on the map: those that were in view. @type {Set<string>} */
+  #drawn = new Set();
+  /** @type {Map<string, string>} the state of each feed that was told of */
+  #states = new Map();
+
+  /** @param {Region[]} regions those with most vehicles first @param {Network[]} networks @param {string[]} systems of GBFS */
+  constructor(regions, networks, systems) {
+    this.regions = regions;
+    this.networks = networks;
+    this.systems = systems;
+  }
+
+  /** @param {import("maplibre-gl").Map} map @param {import("./camera.js").Camera} camera */
+  attach(map, camera) {
+    this.#map = map;
+    this.#camera = camera;
+    this.#bubbles = new Bubbles(map, this.regions, (bounds) => camera.fit(bounds, REGION_ZOOM_MAX));
+    map.on("zoom", () => this.#bubbles?.show());
+  }
+
+  /** The network of a feed. @param {string|undefined} feed */
+  of(feed) {
+    return this.networks.find(({ id, feeds }) => feed !== undefined && (id === feed || feeds.includes(feed)));
+  }
+
+  /** @param {string|undefined} feed */
+  regionOf(feed) {
+    return this.regions.find(({ feeds }) => feed !== undefined && feeds.includes(feed));
+  }
+
+  /** The view's west, south, east and north. @returns {import("./regions.js").Bounds|null} */
+  viewBounds() {
+    const bounds = this.#map?.getBounds();
+    return bounds ? [bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()] : null;
+  }
+
+  #visible() {
+    return regionsInView(this.regions, this.viewBounds());
+  }
+
+  /** @param {string} id */
+  isDrawn = (id) => this.#drawn.has(id);
+
+  /** The real-time feeds and rental systems in view, those of networks with most vehicles first. */
+  realtimeFeeds() {
+    const live = [...this.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1)), ...this.systems];
+    if (!this.#map) return live;
+    const visible = this.#visible().flatMap(({ feeds }) => feeds);
+    return [...visible.filter((feed) => live.includes(feed)), ...live.filter((feed) => !this.regionOf(feed))];
+  }
+
+  /**
+   * The network to start at: the one that the address names, the one visited last, the nearest where
+   * the browser may say the place, or the largest.
+   * @param {string|null} id @param {string|undefined} feed of what else the address names
+   */
+  async startRegion(id, feed) {
+    const named = id ?? this.regionOf(feed)?.id;
+    const isKnown = this.regions.some((region) => region.id === named || region.id === lastVisited());
+    const place = isKnown || this.regions.length < 2 ? null : await grantedPlace();
+    return chooseRegion(this.regions, { named, lastVisited: lastVisited(), place });
+  }
+
+  /** @param {Region} region @returns {Partial<import("maplibre-gl").MapOptions>} */
+  startView = ({ bounds }) => ({ bounds, fitBoundsOptions: { padding: coveredSides(), maxZoom: REGION_ZOOM_MAX } });
+
+  /** Lets the panel's links move the map in place of loading the page again. @param {() => void} before */
+  listen(before) {
+    for (const link of links()) {
+      link.addEventListener("click", (event) => {
+        const region = this.regions.find(({ id }) => id === link.dataset.region);
+        if (!region || !this.#camera || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+        event.preventDefault();
+        before();
+        rememberVisited(region.id);
+        this.#camera.fit(region.bounds, REGION_ZOOM_MAX);
+      });
+    }
+  }
+
+  /** The map has moved. @param {{longitude: number, latitude: number, zoom: number}} at @returns {boolean} whether more networks are drawn */
+  moved(at) {
+    this.#bubbles?.show();
+    const visible = this.#visible().flatMap(({ feeds }) => feeds);
+    const added = this.networks.filter(({ id }) => !this.#drawn.has(id) && (visible.includes(id) || !this.regionOf(id)));
+    for (const { id } of added) this.#drawn.add(id);
+    const current = at.zoom >= VISITED_ZOOM_MIN ? regionAt(this.regions, at) : null;
+    if (current) rememberVisited(current.id);
+    for (const link of links()) {
+      if (link.dataset.region === current?.id) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+    return added.length > 0;
+  }
+
+  /** Says which networks in view are in trouble. @param {import("../plain/state.js").Store} store @param {number} now seconds */
+  showStates(store, now) {
+    const known = store.list("feed");
+    for (const { feed, record } of known) this.#states.set(feed, record.state);
+    showTrouble(troubleIn(known, this.#visible()), (feed) => this.of(feed)?.timezone ?? "UTC", now);
+  }
+
+  /** Whether a feed brings nothing new. @param {string} feed */
+  isStandstill = (feed) => STANDSTILL.includes(this.#states.get(feed) ?? "");
+
+  /**
+   * The numbers of networks whose feeds are followed as a whole, as they are now.
+   * @param {import("../plain/state.js").Store} store @param {{feed: string}[]} vehicles @param {{feed: string, kind: string}[]} rentals
+   */
+  count(store, vehicles, rentals) {
+    for (const region of this.regions) {
+      const feeds = region.feeds.filter((feed) => store.holdings.get(`feed/${feed}`)?.whole);
+      if (feeds.length === 0) continue;
+      const isOf = (/** @type {{feed: string}} */ { feed }) => feeds.includes(feed);
+      const own = rentals.filter(isOf);
+      region.stations = own.filter(({ kind }) => kind === "station").length;
+      region.vehicles = vehicles.filter(isOf).length + own.length - region.stations;
+      const shown = links().find((link) => link.dataset.region === region.id)?.querySelector(".region-count");
+      if (shown) shown.textContent = region.vehicles + region.stations > 0 ? numberWords(region.vehicles || region.stations) : "";
+    }
+    this.#bubbles?.show();
+  }
+}

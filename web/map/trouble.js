@@ -1,0 +1,50 @@
+/** Which networks in view have data that may be out of date, in the panel. */
+import { byId, element } from "../plain/dom.js";
+import { TROUBLE } from "../plain/states.js";
+import { clock, seconds } from "../plain/words.js";
+
+/** States in order of how much they take from riders, the worst last. */
+const GRAVITY = ["late", "stale", "failing"];
+/** States in which vehicles stand where they were and not where they are. */
+export const STANDSTILL = ["stale", "failing"];
+
+/** @typedef {{feed: string, record: {state: string, since?: string}}} FeedState */
+
+/**
+ * The worst feed of each network in view.
+ * @param {FeedState[]} states @param {import("./regions.js").Region[]} regions in view
+ * @returns {(FeedState & {name: string})[]}
+ */
+export function troubleIn(states, regions) {
+  const gravity = (/** @type {FeedState} */ { record }) => GRAVITY.indexOf(record.state);
+  return regions.flatMap(({ name, feeds }) => {
+    const troubled = states.filter(({ feed, record }) => feeds.includes(feed) && TROUBLE.includes(record.state));
+    const [worst] = troubled.sort((a, b) => gravity(b) - gravity(a));
+    return worst ? [{ ...worst, name }] : [];
+  });
+}
+
+/** From this age on a moment needs its date, in seconds. */
+const DAY_S = 20 * 3_600;
+const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+/** @param {{state: string, since?: string}} record @param {string} timezone @param {number} now seconds */
+export function advice({ state, since }, timezone, now) {
+  if (!STANDSTILL.includes(state)) return "live data may be out of date";
+  const at = seconds(since);
+  if (at === null) return "live data is missing";
+  return `no new live data since ${now - at < DAY_S ? clock(at, timezone) : date.format(at * 1_000)}`;
+}
+
+/** @param {(FeedState & {name: string})[]} troubled @param {(feed: string) => string} timezoneOf @param {number} now seconds */
+export function showTrouble(troubled, timezoneOf, now) {
+  byId("feed-states").replaceChildren(
+    ...troubled.map(({ feed, name, record }) => {
+      const template = document.getElementById(`state-${record.state}`);
+      const sign = element("span.state", { "data-state": record.state });
+      if (template instanceof HTMLTemplateElement) sign.append(template.content.cloneNode(true));
+      return element("li", { "data-feed": feed }, sign, " ", element("a", { href: `/feeds/${encodeURIComponent(feed)}` }, name), `: ${advice(record, timezoneOf(feed), now)}`);
+    }),
+  );
+  byId("feed-states").hidden = troubled.length === 0;
+}

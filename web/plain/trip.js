@@ -1,0 +1,58 @@
+/**
+ * A trip: the page that the server made, loaded again when the trip's channels say that something changed, and now and then,
+ * because time passes.
+ */
+import { byId, island, replaceContent } from "./dom.js";
+import { Events } from "./events.js";
+import { showState } from "./states.js";
+import { liveSign, showTrouble } from "./trouble.js";
+
+/** How often the page is loaded again where nothing changes, in milliseconds. */
+const RELOAD_MS = 30_000;
+/** How long changes are gathered before that, in milliseconds. */
+const GATHER_MS = 1_000;
+
+/** @type {{channels: string[], timezone: string}} */
+const data = island("trip-data");
+const trip = byId("trip");
+const sign = liveSign("live");
+/** Whether the page has been asked for and did not come yet. */
+let isAsked = false;
+
+function reload() {
+  if (isAsked || document.hidden) return;
+  isAsked = true;
+  setTimeout(async () => {
+    try {
+      const reply = await fetch(location.href, { headers: { accept: "text/html" } });
+      if (!reply.ok) return;
+      const made = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("trip");
+      if (!made) return;
+      // What is opened stays open.
+      const opened = [...trip.querySelectorAll("details")].map((each) => each.open);
+      made.querySelectorAll("details").forEach((each, at) => each.toggleAttribute("open", opened[at] ?? false));
+      replaceContent(trip, [...made.childNodes]);
+      sign.update();
+    } catch {
+      // the server is away: the connection's sign says so
+    } finally {
+      isAsked = false;
+    }
+  }, GATHER_MS);
+}
+
+const events = new Events({
+  onStatus: (status, transport) => sign.show(status, transport),
+  onChange(applied) {
+    for (const { kind, feed, record } of applied.upserts) {
+      if (kind !== "feed") continue;
+      showState(feed, record);
+      showTrouble(feed, record, data.timezone);
+      sign.update();
+    }
+    if (applied.shown) reload();
+  },
+});
+
+events.follow(data.channels);
+setInterval(reload, RELOAD_MS);

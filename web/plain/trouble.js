@@ -1,0 +1,52 @@
+/**
+ * What riders read while live data are missing: the banners that the server made (crates/lineside/src/pages/of_network.rs), and
+ * a connection's sign that does not call data live that are stale.
+ */
+import { connectionSign } from "./states.js";
+import { clock, seconds } from "./words.js";
+
+/** Keeps the time since which a feed's live data have been missing. @param {string} feed @param {{since?: string|number}} record @param {string} timezone */
+export function showTrouble(feed, { since }, timezone) {
+  const at = seconds(since);
+  if (at === null) return;
+  for (const banner of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
+    const shown = banner.querySelector("[data-trouble-since]");
+    const moment = new Date(at * 1000).toISOString();
+    if (!shown || Date.parse(shown.getAttribute("datetime") ?? "") === at * 1000) continue;
+    shown.setAttribute("datetime", moment);
+    shown.textContent = clock(at, timezone);
+  }
+}
+
+/** Whether the page shows that live data are missing. */
+const isInTrouble = () => document.querySelector(".trouble:not([hidden])") !== null;
+
+/**
+ * Says how the connection is, and while it is open whether what it brings is live.
+ * @param {string} id of the element
+ */
+export function liveSign(id) {
+  const showConnection = connectionSign(id);
+  /** @type {[import("./events.js").Status, string]|null} */
+  let last = null;
+  const update = () => {
+    const sign = document.getElementById(id);
+    if (!sign || !last) return;
+    if (last[0] === "live" && isInTrouble()) {
+      sign.dataset.transport = last[1];
+      sign.dataset.status = "stale";
+      sign.textContent = "Live data missing";
+    } else {
+      showConnection(...last);
+    }
+  };
+  return {
+    /** @param {import("./events.js").Status} status @param {string} transport */
+    show(status, transport) {
+      last = [status, transport];
+      update();
+    },
+    /** After a banner was shown or hidden. */
+    update,
+  };
+}

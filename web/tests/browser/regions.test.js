@@ -1,0 +1,438 @@
+/** The map of a server with networks in two regions, which the test itself makes. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { LIGHT } from "../../map/ink.js";
+import { project } from "../../map/motion.js";
+import { startProducer, writeSchedule } from "./city.js";
+import { launch, openPage, phone, startServer, until } from "./support.js";
+
+const NORTH = { lat: 59.91, lon: 10.75 };
+const SOUTH = { lat: 38.72, lon: -9.14 };
+/** @param {{lat: number, lon: number}} origin @param {number} lat @param {number} lon */
+const at = ({ lat, lon }, dLat = 0, dLon = 0) => ({ lat: lat + dLat, lon: lon + dLon });
+
+const CENTRAL = at(NORTH);
+/** A stop where only buses call. */
+const DEPOT = at(NORTH, -0.004, 0.012);
+/** Two stops of one name, on either side of a street. */
+const MARKETS = [at(NORTH, 0.03, 0.03), at(NORTH, 0.0302, 0.0303)];
+
+const northStops = [
+  { id: "central", name: "Central", ...CENTRAL, kind: 1 },
+  { id: "central-a", name: "Central", ...at(CENTRAL, 0.0001), parent: "central", platform: "A" },
+  { id: "central-b", name: "Central", ...at(CENTRAL, -0.0001), parent: "central", platform: "B" },
+  { id: "depot", name: "Depot", ...DEPOT },
+  { id: "market-in", name: "Market", ...MARKETS[0], code: "101" },
+  { id: "market-out", name: "Market", ...MARKETS[1], code: "102" },
+  { id: "harbour", name: "Harbour", ...at(NORTH, -0.03, -0.03) },
+  { id: "airport", name: "Airport", ...at(NORTH, 0.05, 0.05) },
+];
+const northLines = [
+  { id: "t1", short: "1", long: "Harbour – Airport", type: 0, color: "C8102E", stops: ["harbour", "central-a", "market-out", "airport"] },
+  { id: "t1-back", short: "1", long: "Airport – Harbour", type: 0, color: "C8102E", stops: ["airport", "market-in", "central-b", "harbour"] },
+  { id: "b20", short: "20", long: "Depot Bus", type: 3, color: "0050A0", stops: ["depot", "harbour"] },
+];
+const southStops = [
+  { id: "rossio", name: "Rossio", ...SOUTH },
+  { id: "belem", name: "Belém", ...at(SOUTH, -0.02, -0.06) },
+];
+const southLines = [{ id: "s1", short: "S1", long: "Rossio – Belém", type: 0, stops: ["rossio", "belem"] }];
+
+const northVehicles = [
+  { id: "tram-1", route: "t1", ...at(NORTH, 0.002, 0.002) },
+  { id: "tram-2", route: "t1", ...at(NORTH, 0.02, 0.02) },
+  { id: "bus-1", route: "b20", ...at(NORTH, -0.01, -0.005) },
+];
+
+/** @type {import("playwright-core").Browser} */
+let browser;
+/** @type {Awaited<ReturnType<typeof startProducer>>} */
+let producer;
+/** @type {Awaited<ReturnType<typeof startServer>>} */
+let server;
+/** @type {string} */
+let folder;
+
+before(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+  [browser, producer] = await Promise.all([launch(), startProducer()]);
+  await writeSchedule(path.join(folder, "north"), "Northtown Transport", northStops, northLines);
+  await writeSchedule(path.join(folder, "south"), "Southport Transport", southStops, southLines);
+  producer.feeds.set("north", { positions: northVehicles });
+  // Its position is ten minutes old whenever it is reported.
+  producer.feeds.set("south", { age: 600, positions: [{ id: "s-1", route: "s1", ...at(SOUTH, -0.001, -0.003) }] });
+  server = await startServer(folder, config());
+  await until(async () => (await vehiclesOf("north")) === 3 && (await vehiclesOf("south")) === 1, "the vehicles of both networks");
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  producer?.stop();
+  await rm(folder, { recursive: true });
+});
+
+const config = () => `
+[[feed]]
+id = "north"
+name = "Northtown: timetable"
+url = "north"
+format = "gtfs"
+[[feed]]
+id = "north-vehicles"
+name = "Northtown: vehicles"
+url = "${producer.origin}/north.pb"
+format = "gtfs-rt"
+static = "north"
+poll = "1s"
+[[feed]]
+id = "south"
+url = "south"
+format = "gtfs"
+[[feed]]
+id = "south-vehicles"
+url = "${producer.origin}/south.pb"
+format = "gtfs-rt"
+static = "south"
+poll = "1s"
+`;
+
+/** @param {string} network */
+async function vehiclesOf(network) {
+  const reply = await fetch(`${server.base}/geojson/${network}/vehicles.geojson`);
+  return reply.ok ? (await reply.json()).features.filter((/** @type {any} */ { properties }) => properties.route_short_name).length : 0;
+}
+
+/**
+ * Opens a page of its own, and sees that it complained of nothing.
+ * @param {string} address @param {import("playwright-core").BrowserContextOptions} options
+ * @param {(page: import("playwright-core").Page, context: import("playwright-core").BrowserContext) => Promise<void>} look
+ * @param {(page: import("playwright-core").Page) => Promise<void>} [prepare]
+ */
+async function visit(address, options, look, prepare = async () => {}) {
+  const { page, context, faults } = await openPage(browser, { reducedMotion: "reduce", ...options });
+  try {
+    await prepare(page);
+    await page.goto(`${server.base}${address}`, { waitUntil: "load" });
+    await look(page, context);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
+}
+
+/** The view that the address names, once it does. @param {import("playwright-core").Page} page */
+async function viewOf(page) {
+  await page.waitForURL(/[?&]at=/);
+  const [lat, lon, zoom] = (new URL(page.url()).searchParams.get("at") ?? "").split(",").map(Number);
+  return { lat, lon, zoom };
+}
+
+/** Waits until the map shows a place. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place @param {number} [zoom] at least */
+const showsPlace = (page, place, zoom = 8) =>
+  until(async () => {
+    const view = await viewOf(page);
+    return Math.hypot(view.lat - place.lat, view.lon - place.lon) < 0.2 && view.zoom >= zoom;
+  }, `the map at ${place.lat}, ${place.lon}`);
+
+/** Where a place is on the screen, by the view of the address. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place */
+async function onScreen(page, place) {
+  const view = await viewOf(page);
+  const world = 512 * 2 ** view.zoom;
+  const [center, point] = [project(view.lon, view.lat), project(place.lon, place.lat)];
+  const box = /** @type {any} */ (await page.locator("#map").boundingBox());
+  return { x: box.x + box.width / 2 + (point.x - center.x) * world, y: box.y + box.height / 2 + (point.y - center.y) * world };
+}
+
+const isLive = (/** @type {import("playwright-core").Page} */ page) => page.waitForSelector('#live[data-status="live"]');
+const link = (/** @type {import("playwright-core").Page} */ page, /** @type {string} */ network) => page.locator(`.panel [data-region="${network}"]`);
+const focusId = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => document.activeElement?.id || document.activeElement?.className || document.activeElement?.tagName);
+
+describe("two regions", () => {
+  test("the map opens at the network with most vehicles and leads to the other by name", async () => {
+    await visit("/map", {}, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.waitForFunction(() => /^3 /.test(document.querySelector("#count")?.textContent ?? ""));
+      assert.deepEqual(await page.locator(".panel [data-region]").allInnerTexts(), ["Northtown 3", "Southport Transport 1"]);
+      await link(page, "south").click();
+      await showsPlace(page, SOUTH, 9);
+      await page.waitForSelector('.panel [data-region="south"][aria-current]');
+      await page.waitForFunction(() => /^1 /.test(document.querySelector("#count")?.textContent ?? ""));
+      // Without a view in the address it opens where the reader was.
+      await page.goto(`${server.base}/map`, { waitUntil: "load" });
+      await showsPlace(page, SOUTH, 9);
+    });
+  });
+
+  test("a link names a network", async () => {
+    await visit("/map?network=south", {}, (page) => showsPlace(page, SOUTH, 9).then(() => {}));
+  });
+
+  test("it opens at the nearest network where the browser may say the place", async () => {
+    const near = { permissions: ["geolocation"], geolocation: { latitude: SOUTH.lat + 1, longitude: SOUTH.lon } };
+    await visit("/map", near, (page) => showsPlace(page, SOUTH, 9).then(() => {}));
+  });
+
+  test("far away each network is a bubble with its number, on land and sea", async () => {
+    await visit("/map?at=48,2,3", {}, async (page) => {
+      const bubble = page.locator(".region-bubble", { hasText: "Northtown" });
+      await bubble.waitFor();
+      await until(async () => (await bubble.locator("strong").innerText()) === "3", "its number");
+      assert.match((await page.locator(".region-bubble", { hasText: "Southport" }).getAttribute("aria-label")) ?? "", /1 vehicle\b/);
+      const seaAndLand = async () => colorsAt(page, [await onScreen(page, { lat: 45, lon: -30 }), await onScreen(page, { lat: 47, lon: 22 })]);
+      await until(async () => (await seaAndLand()).join() === [LIGHT.sea, LIGHT.paper].join(), "sea and land").catch(async () => assert.deepEqual(await seaAndLand(), [LIGHT.sea, LIGHT.paper]));
+      await bubble.click();
+      await showsPlace(page, NORTH, 9);
+      await page.waitForFunction(() => document.querySelectorAll(".region-bubble").length === 0);
+    });
+    await visit("/map?at=48,2,2", { viewport: { width: 700, height: 600 } }, async (page) => {
+      await page.locator(".region-bubble").first().focus();
+      await page.keyboard.press("Enter");
+      await until(async () => (await viewOf(page)).zoom > 4, "the map to go there");
+    });
+  });
+
+  test("without scripts the list has the networks, and one of them alone", async () => {
+    await visit("/map", { javaScriptEnabled: false }, async (page) => {
+      assert.equal(await page.locator("#list tbody tr").count(), 4);
+      await page.locator('.list-view [data-region="south"]').click();
+      assert.equal(await page.locator("#list tbody tr").count(), 1);
+      assert.equal(await page.locator('.list-view [data-region="south"]').getAttribute("aria-current"), "true");
+      await page.fill("#plain-search", "rossio");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/q=rossio/);
+      assert.equal(await page.locator("#plain-search").inputValue(), "rossio");
+      const found = await page.locator("#plain-results").innerText();
+      for (const part of ["Rossio", "S1", "Southport Transport"]) assert.ok(found.includes(part), `${part}: ${found}`);
+    });
+  });
+
+  test("only networks in view are said to be in trouble", async () => {
+    const south = /** @type {any} */ (producer.feeds.get("south"));
+    south.fails = true;
+    try {
+      await until(async () => ["stale", "failing"].includes((await (await fetch(`${server.base}/api/v1/feeds/south-vehicles`)).json()).state), "a feed in trouble");
+      await visit("/map?network=south", {}, async (page) => {
+        const item = page.locator('#feed-states [data-feed="south-vehicles"]');
+        await item.waitFor();
+        assert.match(await item.innerText(), /Southport Transport/);
+        assert.doesNotMatch(await item.innerText(), /http_500/);
+        await link(page, "north").click();
+        await showsPlace(page, NORTH, 9);
+        await item.waitFor({ state: "detached" });
+        assert.ok(await page.locator("#feed-states").isHidden());
+      });
+    } finally {
+      south.fails = false;
+    }
+  });
+});
+
+/** @param {import("playwright-core").Page} page @param {{x: number, y: number}[]} places */
+async function colorsAt(page, places) {
+  const picture = (await page.screenshot()).toString("base64");
+  return page.evaluate(async ({ picture, places }) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${picture}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+    context.drawImage(image, 0, 0);
+    return places.map(({ x, y }) => `#${[...context.getImageData(Math.round(x), Math.round(y), 1, 1).data].slice(0, 3).map((part) => part.toString(16).padStart(2, "0")).join("")}`);
+  }, { picture, places });
+}
+
+describe("links to what is on the map", () => {
+  /** Whether a place lies beside the panel and above the card. @param {import("playwright-core").Page} page @param {{lat: number, lon: number}} place */
+  async function isFree(page, place) {
+    const { x, y } = await onScreen(page, place);
+    const covered = await page.evaluate(({ x, y }) => document.elementFromPoint(x, y)?.closest(".panel .card, .map-buttons") !== null, { x, y });
+    const { width, height } = /** @type {{width: number, height: number}} */ (page.viewportSize());
+    return x > 0 && y > 0 && x < width && y < height && !covered;
+  }
+
+  for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
+    test(`a stop is gone to, beside its card, on ${name}`, async () => {
+      await visit("/map?stop=south:belem", options, async (page) => {
+        await page.waitForSelector("#detail .detail-title");
+        await showsPlace(page, southStops[1], 14);
+        await until(() => isFree(page, southStops[1]), "the stop beside its card");
+        // The address that the map writes shows the same again.
+        await page.reload();
+        await page.waitForSelector("#detail .detail-title");
+        await until(() => isFree(page, southStops[1]), "the stop beside its card again");
+      });
+    });
+  }
+
+  test("a vehicle and a line are gone to", async () => {
+    await visit("/map?vehicle=south-vehicles:s-1", {}, (page) => showsPlace(page, SOUTH, 13.5).then(() => {}));
+    await visit("/map?route=south:s1", {}, async (page) => {
+      await showsPlace(page, at(SOUTH, -0.01, -0.03), 9);
+      assert.match(await page.locator("#routes").innerText(), /S1[\s\S]*Rossio – Belém/);
+      assert.equal(await page.locator("#routes a").getAttribute("href"), "/routes/south/s1");
+    });
+  });
+
+  test("the card of a vehicle leads to its line", async () => {
+    await visit("/map?vehicle=north-vehicles:tram-1", {}, async (page) => {
+      const line = page.locator('#detail a[href="/routes/north/t1"]');
+      await line.waitFor();
+      assert.match(await line.innerText(), /1.*Harbour – Airport/);
+    });
+  });
+
+  test("Back closes a card and Forward opens it again", async () => {
+    await visit("/map?network=north", {}, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.fill("#search", "harbour");
+      // Lines have their badge before their name.
+      await page.locator('#results [role="option"]', { hasText: /^Harbour/ }).first().click();
+      await page.waitForSelector("#detail .detail-title");
+      await page.waitForURL(/stop=north:harbour/);
+      await page.goBack();
+      await page.waitForSelector("#detail", { state: "hidden" });
+      assert.doesNotMatch(page.url(), /stop=/);
+      await page.goForward();
+      await page.waitForSelector("#detail .detail-title");
+      assert.match(page.url(), /stop=north:harbour/);
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#detail", { state: "hidden" });
+      await page.waitForURL((url) => !url.searchParams.has("stop"));
+    });
+  });
+});
+
+describe("where I am", () => {
+  const beside = { latitude: MARKETS[0].lat, longitude: MARKETS[0].lon + 0.0004 };
+  const allowed = { permissions: ["geolocation"], geolocation: beside };
+
+  for (const [name, options] of /** @type {[string, any][]} */ ([["a desk", {}], ["a phone", phone]])) {
+    test(`"Near me" lists what is near me, on ${name}`, async () => {
+      await visit("/map?network=south", { ...allowed, ...options, reducedMotion: "no-preference" }, async (page) => {
+        await showsPlace(page, SOUTH, 9);
+        const asked = page.waitForRequest(/\/api\/v1\/stops\?/);
+        await page.click("#locate");
+        assert.match((await asked).url(), new RegExp(`near=${beside.latitude.toFixed(5)}`));
+        const found = page.locator('#results [role="option"]');
+        await found.first().waitFor();
+        const [first, second] = await found.allInnerTexts();
+        assert.match(first, /Market[\s\S]*\b\d0 m\b/);
+        assert.match(second, /Market/);
+        const told = (/** @type {string} */ text) => text.replace(/\d+ m\b/, "");
+        assert.notEqual(told(first), told(second), "two stops of one name are told apart");
+        assert.match(first + second, /towards Harbour[\s\S]*towards Airport|towards Airport[\s\S]*towards Harbour/);
+        assert.match(await page.locator("#results-from").innerText(), /you/);
+        await page.waitForSelector(".here");
+        assert.equal((await focusId(page)) === "search", options !== phone, "no keyboard comes up on a phone");
+        await showsPlace(page, NORTH, 14);
+        await found.first().click();
+        await page.waitForURL(/stop=north:market/);
+      });
+    });
+  }
+
+  test("a refusal is said beside the button", async () => {
+    await visit("/map?network=north", phone, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.click("#locate");
+      await page.locator("#locate-note").waitFor({ state: "visible" });
+      assert.match(await page.locator("#locate-note").innerText(), /allow/i);
+    });
+  });
+
+  test("so is a connection over which browsers tell no place", async () => {
+    const insecure = (/** @type {import("playwright-core").Page} */ page) => page.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
+    await visit("/map?network=north", {}, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.click("#locate");
+      assert.match(await page.locator("#locate-note").innerText(), /https/);
+    }, insecure);
+  });
+});
+
+describe("what is shown", () => {
+  test("vehicles whose positions are old are grey", async () => {
+    await visit("/map?network=north", {}, async (page) => {
+      await page.waitForFunction(() => /^3 /.test(document.querySelector("#count")?.textContent ?? ""));
+      assert.equal(await page.locator('.vehicles[data-stale="0"]').count(), 1);
+      await link(page, "south").click();
+      await page.waitForSelector('.vehicles[data-stale="1"]', { state: "attached" });
+      await page.click("#show-list");
+      await page.locator("#list tbody tr.is-stale").waitFor();
+    });
+  });
+
+  test("all of them are grey when the connection is lost", async () => {
+    const own = await startServer(await mkdtemp(path.join(folder, "own-")), config().replaceAll('url = "north"', `url = "${folder}/north"`).replaceAll('url = "south"', `url = "${folder}/south"`));
+    const { page, context } = await openPage(browser);
+    try {
+      await page.clock.install();
+      await page.goto(`${own.base}/map`, { waitUntil: "load" });
+      await page.clock.runFor(2_000);
+      await isLive(page);
+      assert.equal(await page.locator(".vehicles.is-lost").count(), 0);
+      await own.stop();
+      await page.waitForSelector('#live:not([data-status="live"])');
+      await until(async () => {
+        await page.clock.runFor(5_000);
+        return (await page.locator(".vehicles.is-lost").count()) === 1;
+      }, "grey vehicles");
+    } finally {
+      await context.close();
+      await own.stop();
+    }
+  });
+
+  test("a filter by mode hides the stops of the others", async () => {
+    const opensCard = async (/** @type {string} */ mode) => {
+      let isOpen = false;
+      await visit(`/map?at=${DEPOT.lat},${DEPOT.lon},16${mode}`, {}, async (page) => {
+        await isLive(page);
+        const dot = async () => (await colorsAt(page, [await onScreen(page, DEPOT)]))[0];
+        if (mode === "") await until(async () => (await dot()) === LIGHT.stop, "the stop's dot");
+        else await until(async () => (await page.locator("#modes [aria-pressed=true]").count()) === 1 && (await dot()) !== LIGHT.stop, "no dot");
+        const { x, y } = await onScreen(page, DEPOT);
+        await page.mouse.click(x, y);
+        isOpen = await page.waitForURL(/stop=/, { timeout: mode === "" ? 30_000 : 1_000 }).then(() => true, () => false);
+      });
+      return isOpen;
+    };
+    assert.equal(await opensCard(""), true);
+    assert.equal(await opensCard("&mode=tram"), false);
+  });
+
+  test("the list's buttons cover nothing of it", async () => {
+    await visit("/map?network=north&show=list", {}, async (page) => {
+      await page.waitForSelector("#list tbody tr");
+      const boxes = await page.locator("#list thead th, #locate, #show-list").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().toJSON()));
+      const overlaps = (/** @type {any} */ a, /** @type {any} */ b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+      for (const [index, box] of boxes.entries()) assert.ok(!boxes.slice(index + 1).some((other) => overlaps(box, other)), JSON.stringify(box));
+    });
+  });
+});
+
+describe("by keyboard", () => {
+  test("the focus leaves the search box for the next control, and comes back from a card", async () => {
+    await visit("/map?network=north", {}, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.keyboard.press("/");
+      await page.locator('#results [role="option"]').first().waitFor();
+      await page.keyboard.press("Tab");
+      assert.notEqual(await focusId(page), "BODY");
+      assert.notEqual(await focusId(page), "results");
+      await page.keyboard.press("/");
+      await page.keyboard.type("central");
+      await page.locator('#results [role="option"]', { hasText: "Central" }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.waitForFunction(() => document.activeElement?.id === "detail-title");
+      const outline = await page.locator("#detail-title").evaluate((title) => getComputedStyle(title).outlineStyle);
+      assert.equal(outline, "none", "a heading is no text field");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#detail", { state: "hidden" });
+      assert.equal(await focusId(page), "search");
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { landFeature, simplify, unwrapRing } from "../../land.js";
+import { detailWords, shownLines } from "../../map/find.js";
+import { chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
+import { makeStyle } from "../../map/style.js";
+import { advice, troubleIn } from "../../map/trouble.js";
+import { formatView, parseView } from "../../map/view.js";
+
+/** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`], bounds, vehicles, stations: 0 });
+const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
+const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
+const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
+const all = [oslo, lisbon, almada];
+
+test("the map opens at what is named, else visited, else near, else the largest", () => {
+  const place = { longitude: -9.1, latitude: 39 };
+  assert.equal(chooseRegion(all, {})?.id, "oslo");
+  assert.equal(chooseRegion(all, { place })?.id, "lisbon");
+  assert.equal(chooseRegion(all, { lastVisited: "almada", place })?.id, "almada");
+  assert.equal(chooseRegion(all, { named: "oslo", lastVisited: "almada", place })?.id, "oslo");
+  assert.equal(chooseRegion(all, { named: "gone", lastVisited: "gone too" })?.id, "oslo");
+  assert.equal(chooseRegion([], {}), null);
+});
+
+test("the smallest network around a place is the one that is visited", () => {
+  assert.equal(regionAt(all, { longitude: -9.2, latitude: 38.65 })?.id, "almada");
+  assert.equal(regionAt(all, { longitude: -9.2, latitude: 38.8 })?.id, "lisbon");
+  assert.equal(regionAt(all, { longitude: 0, latitude: 0 }), null);
+});
+
+test("distances are those on the earth", () => {
+  const away = metersBetween({ longitude: 10.75, latitude: 59.91 }, { longitude: -9.14, latitude: 38.72 });
+  assert.ok(Math.abs(away - 2_738_000) < 10_000, String(away));
+});
+
+test("networks in view are those that share a point with it, also over the date line", () => {
+  const fiji = region("fiji", [-180, -19, -178, -16], 1);
+  assert.deepEqual(regionsInView([...all, fiji], [-10, 38, -8, 39]).map(({ id }) => id), ["lisbon", "almada"]);
+  assert.deepEqual(regionsInView([...all, fiji], [177, -20, 183, -15]).map(({ id }) => id), ["fiji"]);
+  assert.equal(regionsInView(all, null).length, 3);
+});
+
+test("networks too small to draw are bubbles, and near ones share one", () => {
+  assert.deepEqual(clusterRegions(all, 3).map(({ regions }) => regions.map(({ id }) => id)), [["oslo"], ["lisbon", "almada"]]);
+  const [, cluster] = clusterRegions(all, 3);
+  assert.deepEqual(cluster.bounds, union([lisbon.bounds, almada.bounds]));
+  assert.deepEqual(clusterRegions(all, 12), [], "near enough, each is drawn");
+});
+
+test("only networks in view are said to be in trouble, each once, with its worst feed", () => {
+  const states = [
+    { feed: "oslo", record: { state: "late" } },
+    { feed: "oslo-vehicles", record: { state: "failing", since: "2026-01-02T07:53:00Z" } },
+    { feed: "lisbon-vehicles", record: { state: "stale" } },
+    { feed: "elsewhere-alerts", record: { state: "failing" } },
+  ];
+  assert.deepEqual(troubleIn(states, [oslo]).map(({ name, feed }) => [name, feed]), [["oslo", "oslo-vehicles"]]);
+  assert.deepEqual(troubleIn(states, [almada]), []);
+  const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
+  assert.match(advice(states[1].record, "UTC", now), /07:53$/);
+  assert.match(advice(states[1].record, "UTC", now + 400 * 86_400), /2 Jan 2026$/, "an older moment has its date");
+});
+
+test("stops of one name are told apart", () => {
+  assert.equal(detailWords({ code: "12", platform: "B", towards: ["Harbour", "Airport", "Park"] }), "Platform B · towards Harbour, Airport");
+  assert.equal(detailWords({ code: "12", platform: null, towards: [] }), "Stop 12");
+  assert.equal(detailWords({ code: null, platform: null, towards: [] }), "");
+});
+
+test("lines that are left out are counted", () => {
+  const lines = Array.from({ length: 15 }, (_, at) => String(15 - at));
+  assert.deepEqual(shownLines(lines), { shown: ["1", "2", "3", "4", "5", "6", "7"], more: 8 });
+  assert.deepEqual(shownLines(lines.slice(0, 8)).more, 0, "one more takes no more room than its number");
+});
+
+test("a network is named in the address until the view is", () => {
+  const view = parseView("?network=lisbon");
+  assert.equal(formatView(view), "?network=lisbon");
+  assert.equal(formatView({ ...view, at: { latitude: 38.7, longitude: -9.1, zoom: 12 } }).includes("network"), false);
+});
+
+const shown = { dark: false, ground: null, baseMap: null, world: "/assets/land.json", networks: [{ id: "oslo", name: "Oslo", routes: null, stops: "/stops" }], raw: [], routeTypes: [], routes: [], selected: null };
+const layer = (/** @type {any} */ style, /** @type {string} */ id) => style.layers.find((/** @type {any} */ each) => each.id === id);
+
+test("stops are filtered by the modes that serve them", () => {
+  assert.ok(!JSON.stringify(layer(makeStyle(shown), "oslo-stops").filter).includes("route_types"));
+  const { filter } = layer(makeStyle({ ...shown, routeTypes: ["0", "900", "none"] }), "oslo-stops");
+  assert.deepEqual(filter[1], ["any", ["in", 0, ["get", "route_types"]], ["in", 900, ["get", "route_types"]]]);
+  assert.deepEqual(layer(makeStyle({ ...shown, routeTypes: ["none"] }), "oslo-stations").filter[1], ["any"], "a mode that nothing runs in shows no stops");
+});
+
+test("platforms have their letters from zoom 16 on", () => {
+  const { minzoom, layout } = layer(makeStyle(shown), "oslo-platform-names");
+  assert.equal(minzoom, 16);
+  assert.deepEqual(layout["text-field"].slice(0, 3), ["coalesce", ["get", "platform_code"], ["get", "stop_code"]]);
+});
+
+test("the earth's land is drawn where there is no other ground", () => {
+  assert.ok(layer(makeStyle(shown), "world-land"));
+  assert.ok(!layer(makeStyle({ ...shown, baseMap: "/map/base-map.geojson" }), "world-land"));
+  assert.ok(!layer(makeStyle({ ...shown, ground: { version: 8, sources: {}, layers: [] } }), "world-land"));
+});
+
+test("land is decoded from its arcs, forwards and backwards", () => {
+  const topology = {
+    transform: { scale: [1, 1], translate: [-10, -10] },
+    arcs: [[[10, 10], [10, 0], [0, 10]], [[10, 10], [0, 10], [10, 0]]],
+    objects: { land: { type: "GeometryCollection", geometries: [{ type: "MultiPolygon", arcs: [[[0, ~1]]] }] } },
+  };
+  assert.deepEqual(landFeature(topology).geometry, { type: "MultiPolygon", coordinates: [[[[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]]] });
+});
+
+test("a coast keeps its corners and loses what nobody sees", () => {
+  assert.deepEqual(simplify([[0, 0], [1, 0.001], [2, 0], [2, 2]]), [[0, 0], [2, 0], [2, 2]]);
+});
+
+test("land over the date line stays in one piece, and land around a pole reaches it", () => {
+  assert.deepEqual(unwrapRing([[170, 60], [-170, 60], [-170, 70], [170, 70], [170, 60]]), [[170, 60], [190, 60], [190, 70], [170, 70], [170, 60]]);
+  assert.deepEqual(unwrapRing([[-180, 60], [170, 60], [170, 70], [-180, 60]]), [[180, 60], [170, 60], [170, 70], [180, 60]]);
+  const around = unwrapRing([[-120, -70], [0, -72], [120, -71], [-120, -70]]);
+  assert.deepEqual(around.slice(3), [[240, -70], [240, -89], [-120, -89], [-120, -70]]);
+});
