@@ -113,12 +113,12 @@ async fn alerts_about_all_lines_of_an_agency_or_a_kind_are_told_where_one_calls(
 async fn a_rare_line_is_shown_however_many_departures_come_before() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
-    Lines::write(&schedule);
+    let lines = Lines::write(&schedule);
     let mut trips = "route_id,service_id,trip_id,trip_headsign\nB,D,rare,Rarely\n".to_owned();
     let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
     let mut call = |trip: &str, minutes: i64| {
         for (call, stop) in (0..).zip(["s1", "s3"]) {
-            let at = now() % 86_400 + (minutes + call) * 60;
+            let at = lines.second_of_day(now()) + (minutes + call) * 60;
             let at = format!("{:02}:{:02}:00", at / 3600, at / 60 % 60);
             times += &format!("{trip},{at},{at},{stop},{}\n", call + 1);
         }

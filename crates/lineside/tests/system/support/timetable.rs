@@ -24,19 +24,29 @@ pub(crate) fn now() -> i64 {
 
 /// The line `A` has trips `a0` to `a5`, the line `B` trips `b0` to `b5`: of each the first began two minutes ago, the next
 /// begins five minutes later. All call at `s1`, `s2` (a platform `1` of the station `S`, which has another, `s2b`) and `s3`.
+///
+/// The agency's time zone is the one in which it is about noon, so no test meets a change of the service date.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
     /// The first departure, Unix seconds, on a whole minute.
     begin: i64,
+    /// Hours that the agency's time is ahead of UTC, from -11 to 12.
+    hours_ahead: i64,
 }
 
 impl Lines {
     /// Writes the schedule into a folder.
     pub(crate) fn write(folder: &Path) -> Self {
         let begin = (now() / 60 - 2) * 60;
-        let lines = Self { begin };
+        let hours_ahead = 12 - begin.div_euclid(3_600).rem_euclid(24);
+        let lines = Self { begin, hours_ahead };
         std::fs::create_dir_all(folder).unwrap();
-        let midnight = begin.div_euclid(86_400) * 86_400;
+        let first = lines.second_of_day(begin);
+        // The sign of these names is the other way round: `Etc/GMT-5` is five hours ahead.
+        let zone = format!("Etc/GMT{:+}", -hours_ahead);
+        let agency = format!(
+            "agency_id,agency_name,agency_url,agency_timezone\nx,X,https://x.example,{zone}\n"
+        );
         let mut trips = "route_id,service_id,trip_id,trip_headsign,direction_id\n".to_owned();
         let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
         for (route, letter) in [("A", "a"), ("B", "b")] {
@@ -45,17 +55,14 @@ impl Lines {
                 let direction = if route == "B" { number % 2 } else { 0 };
                 trips += &format!("{route},D,{letter}{number},Harbour {route},{direction}\n");
                 for (call, stop) in (0..).zip(["s1", "s2", "s3"]) {
-                    let at = begin - midnight + (number + call) * HEADWAY * 60;
+                    let at = first + (number + call) * HEADWAY * 60;
                     let at = format!("{:02}:{:02}:00", at / 3600, at / 60 % 60);
                     times += &format!("{letter}{number},{at},{at},{stop},{}\n", call + 1);
                 }
             }
         }
         let files = [
-            (
-                "agency.txt",
-                "agency_id,agency_name,agency_url,agency_timezone\nx,X,https://x.example,UTC\n",
-            ),
+            ("agency.txt", agency.as_str()),
             (
                 "stops.txt",
                 "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station,platform_code\n\
@@ -81,9 +88,15 @@ impl Lines {
         lines
     }
 
+    /// Seconds since the agency's midnight at `at`, Unix seconds.
+    pub(crate) fn second_of_day(self, at: i64) -> i64 {
+        (at + self.hours_ahead * 3_600).rem_euclid(86_400)
+    }
+
     /// The day on which its trips run.
     pub(crate) fn date(self) -> String {
-        let at = Timestamp::from_second(self.begin).unwrap().to_zoned(TimeZone::UTC);
+        let local = self.begin + self.hours_ahead * 3_600;
+        let at = Timestamp::from_second(local).unwrap().to_zoned(TimeZone::UTC);
         at.strftime("%Y%m%d").to_string()
     }
 
