@@ -46,6 +46,61 @@ async fn file(
     xml(state, Path(service.to_owned()), parameters, wants).await
 }
 
+/// Query parameters of every SIRI Lite service, for the OpenAPI description. [`Asked`] reads them, ignoring case.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "only the derived description is used")]
+struct LiteParameters {
+    /// The stop; required by `stop-monitoring`
+    #[param(rename = "MonitoringRef")]
+    monitoring_ref: Option<String>,
+    /// Only these lines
+    #[param(rename = "LineRef")]
+    line_ref: Option<Vec<String>>,
+    /// Only this direction
+    #[param(rename = "DirectionRef")]
+    direction_ref: Option<String>,
+    /// Only journeys to this last stop
+    #[param(rename = "DestinationRef")]
+    destination_ref: Option<String>,
+    /// Only these operators
+    #[param(rename = "OperatorRef")]
+    operator_ref: Option<Vec<String>>,
+    /// Only these vehicles
+    #[param(rename = "VehicleRef")]
+    vehicle_ref: Option<Vec<String>>,
+    /// Only situations that affect these stops
+    #[param(rename = "StopPointRef")]
+    stop_point_ref: Option<Vec<String>>,
+    /// Only these feeds or networks
+    #[param(rename = "DatasetId")]
+    dataset_id: Option<Vec<String>>,
+    /// Time window, as an ISO 8601 duration such as `PT30M`
+    #[param(rename = "PreviewInterval")]
+    preview_interval: Option<String>,
+    /// Start of the time window
+    #[param(rename = "StartTime")]
+    start_time: Option<String>,
+    /// Maximum number of visits
+    #[param(rename = "MaximumStopVisits")]
+    maximum_stop_visits: Option<u32>,
+    /// Minimum number of visits of each line
+    #[param(rename = "MinimumStopVisitsPerLine")]
+    minimum_stop_visits_per_line: Option<u32>,
+    /// Maximum number of vehicles
+    #[param(rename = "MaximumVehicles")]
+    maximum_vehicles: Option<u32>,
+    /// Maximum number of records
+    #[param(rename = "MaxSize")]
+    max_size: Option<u32>,
+    /// Excludes these feeds or networks, separated by commas
+    #[param(rename = "ExcludedDatasetIds")]
+    excluded_dataset_ids: Option<String>,
+    /// Returned as the request reference of the reply
+    #[param(rename = "MessageIdentifier")]
+    message_identifier: Option<String>,
+}
+
 /// SIRI Lite, as JSON
 ///
 /// Capitals of parameters do not matter. `MonitoringRef`, `LineRef`, `OperatorRef`, `StopPointRef` and `VehicleRef` are
@@ -55,22 +110,7 @@ async fn file(
     params(
         ("service" = String, Path, description = "`stop-monitoring`, `estimated-timetables`, `vehicle-monitoring`, \
             `situation-exchange`, `lines-discovery` or `stoppoints-discovery`"),
-        ("MonitoringRef" = Option<String>, Query, description = "The stop; `stop-monitoring` needs it"),
-        ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
-        ("DirectionRef" = Option<String>, Query, description = "In this direction"),
-        ("DestinationRef" = Option<String>, Query, description = "To this last stop"),
-        ("OperatorRef" = Option<Vec<String>>, Query, description = "Of these operators"),
-        ("VehicleRef" = Option<Vec<String>>, Query, description = "These vehicles"),
-        ("StopPointRef" = Option<Vec<String>>, Query, description = "Situations that concern these stops"),
-        ("DatasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
-        ("PreviewInterval" = Option<String>, Query, description = "How far ahead, as `PT30M`"),
-        ("StartTime" = Option<String>, Query, description = "From when on"),
-        ("MaximumStopVisits" = Option<u32>, Query, description = "At most how many visits"),
-        ("MinimumStopVisitsPerLine" = Option<u32>, Query, description = "At least how many visits of each line"),
-        ("MaximumVehicles" = Option<u32>, Query, description = "At most how many vehicles"),
-        ("MaxSize" = Option<u32>, Query, description = "At most how many records"),
-        ("ExcludedDatasetIds" = Option<String>, Query, description = "Not of these feeds or networks, separated by commas"),
-        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the answer")
+        LiteParameters
     ),
     responses(
         (status = 200, description = "The message; it holds all, or as much as is asked for", content_type = "application/json"),
@@ -93,22 +133,7 @@ async fn json(
     get, path = "/siri/2.0/{service}.xml", tag = "formats",
     params(
         ("service" = String, Path, description = "As with JSON"),
-        ("MonitoringRef" = Option<String>, Query, description = "The stop; `stop-monitoring` needs it"),
-        ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
-        ("DirectionRef" = Option<String>, Query, description = "In this direction"),
-        ("DestinationRef" = Option<String>, Query, description = "To this last stop"),
-        ("OperatorRef" = Option<Vec<String>>, Query, description = "Of these operators"),
-        ("VehicleRef" = Option<Vec<String>>, Query, description = "These vehicles"),
-        ("StopPointRef" = Option<Vec<String>>, Query, description = "Situations that concern these stops"),
-        ("DatasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
-        ("PreviewInterval" = Option<String>, Query, description = "How far ahead, as `PT30M`"),
-        ("StartTime" = Option<String>, Query, description = "From when on"),
-        ("MaximumStopVisits" = Option<u32>, Query, description = "At most how many visits"),
-        ("MinimumStopVisitsPerLine" = Option<u32>, Query, description = "At least how many visits of each line"),
-        ("MaximumVehicles" = Option<u32>, Query, description = "At most how many vehicles"),
-        ("MaxSize" = Option<u32>, Query, description = "At most how many records"),
-        ("ExcludedDatasetIds" = Option<String>, Query, description = "Not of these feeds or networks, separated by commas"),
-        ("MessageIdentifier" = Option<String>, Query, description = "Repeated in the answer")
+        LiteParameters
     ),
     responses(
         (status = 200, description = "The message; it holds all, or as much as is asked for", content_type = "application/xml"),
