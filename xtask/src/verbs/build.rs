@@ -17,7 +17,7 @@ pub(crate) const VERB: Verb = Verb {
 };
 
 /// Builds the web part first: the release binary embeds it.
-pub(super) fn build(tree: &Tree) -> anyhow::Result<()> {
+pub(in crate::verbs) fn build(tree: &Tree) -> anyhow::Result<()> {
     web::build(tree)?;
     run(cargo(&tree.root).args(["build", "--release", "--locked", "--package", "lineside"]))
 }

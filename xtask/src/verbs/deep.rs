@@ -1,4 +1,6 @@
-//! `cargo xtask deep`: what takes too long for every change.
+//! `cargo xtask deep`: what takes too long for every change. `cargo xtask deep clients` runs the clients of other projects.
+
+mod clients;
 
 use std::path::Path;
 use std::process::Command;
@@ -23,9 +25,13 @@ const MODEL_RUNS: u32 = 100_000;
 
 pub(crate) const VERB: Verb = Verb {
     name: "deep",
-    arguments: "[--seeds 20000] [--fuzz-seconds 300] [--soak-seconds 3600]",
-    does: "runs long models and simulations, soaks the server, builds the documentation, and with nightly: miri, ThreadSanitizer and fuzzers",
+    arguments: "[clients] | [--seeds 20000] [--fuzz-seconds 300] [--soak-seconds 3600]",
+    does: "runs long models and simulations, soaks the server, builds the documentation, and with nightly: miri, ThreadSanitizer and fuzzers; \
+        `clients` runs stock clients against the demo: OpenTripPlanner, a GBFS validator, SDKs",
     run: |tree, arguments| {
+        if arguments == ["clients"] {
+            return run_client_checks(tree);
+        }
         let Numbers { seeds, fuzz_seconds, soak_seconds } = Numbers::read(arguments)?;
         let mut steps = Steps::default();
         steps.run("documentation", &[], || documentation(tree));
@@ -48,6 +54,22 @@ pub(crate) const VERB: Verb = Verb {
         steps.finish()
     },
 };
+
+/// Stock clients against the demo, and where `LINESIDE_SIRI_XSD` names the schemas of SIRI, what is written against those.
+fn run_client_checks(tree: &Tree) -> anyhow::Result<()> {
+    let mut steps = Steps::default();
+    steps.run("clients", &[], || clients::run_clients(tree));
+    if std::env::var_os("LINESIDE_SIRI_XSD").is_some() {
+        steps.run("SIRI schemas", &[], || {
+            run(cargo(&tree.root)
+                .args(["test", "--locked", "--package", "lineside", "--test", "system"])
+                .args(["--", "siri_"]))
+        });
+    } else {
+        println!("the SIRI schemas are left out: LINESIDE_SIRI_XSD names no folder");
+    }
+    steps.finish()
+}
 
 /// How much of everything.
 struct Numbers {

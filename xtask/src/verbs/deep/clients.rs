@@ -1,0 +1,149 @@
+//! `cargo xtask deep clients`: stock clients of other projects read the demo.
+//!
+//! The checks are Python in `xtask/clients/`. This part finds or fetches what they need and names it in the environment.
+//! What cannot be had on this machine is left out, and the checks count it as skipped.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use crate::command::{output, run};
+use crate::tree::Tree;
+use crate::verbs::build::build;
+
+/// OpenTripPlanner, as one jar with all it depends on.
+const PLANNER_VERSION: &str = "2.9.0";
+/// The class files of that release need this Java.
+const JAVA_VERSION_MIN: u32 = 25;
+const MAVEN_DEPENDENCY_PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1";
+
+/// Runs every client that this machine has or can fetch.
+pub(super) fn run_clients(tree: &Tree) -> anyhow::Result<()> {
+    let checks = tree.root.join("xtask/clients");
+    let tools = tree.target.join("tools/clients");
+    std::fs::create_dir_all(&tools)
+        .with_context(|| format!("{} cannot be created", tools.display()))?;
+    let python = install_python_packages(&checks.join("requirements.txt"), &tools.join("python"))?;
+    let mut command = Command::new(python);
+    command.arg(checks.join("run.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+    // Its bindings need an older protobuf than the others.
+    let bods =
+        install_python_packages(&checks.join("requirements-bods.txt"), &tools.join("python-bods"));
+    if let Ok(python) = bods {
+        command.env("BODS_PYTHON", python);
+    }
+    if let Some(java) = find_java() {
+        command.env("JAVA", java);
+        if has_maven() {
+            command.env("OTP_JAR", fetch_planner(&tools)?);
+            command.env("GBFS_CLASSPATH", fetch_gbfs_validator(&checks, &tools)?);
+        }
+    }
+    let publications = tree.root.join("../shared/data/netex");
+    if publications.is_dir() {
+        command.env("PUBLICATIONS", publications);
+    }
+    command.env("LINESIDE_BIN", find_binary(tree)?);
+    run(&mut command)
+}
+
+/// The program named by `LINESIDE_BIN`, or else the release build.
+fn find_binary(tree: &Tree) -> anyhow::Result<PathBuf> {
+    if let Some(named) = std::env::var_os("LINESIDE_BIN") {
+        return Ok(PathBuf::from(named));
+    }
+    build(tree)?;
+    Ok(tree.release_binary())
+}
+
+/// Creates a virtual environment with these packages, and returns its Python.
+fn install_python_packages(requirements: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    let python = folder.join("bin/python");
+    if !python.is_file() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder))
+            .context("the checks need Python 3 with its venv module")?;
+    }
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+        .arg(requirements))?;
+    Ok(python)
+}
+
+/// A Java that is new enough: `JAVA_HOME`'s, the one on `PATH`, or one in `/usr/lib/jvm`.
+fn find_java() -> Option<PathBuf> {
+    let home = std::env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
+    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
+    let found = home
+        .into_iter()
+        .chain([PathBuf::from("java")])
+        .chain(installed.map(|folder| folder.path().join("bin/java")))
+        .find(|java| java_version(java).is_some_and(|version| version >= JAVA_VERSION_MIN));
+    if found.is_none() {
+        println!("the Java clients are left out: they need a JDK {JAVA_VERSION_MIN} or newer");
+    }
+    found
+}
+
+/// The major version, from a line such as `openjdk 25.0.1 2025-10-21`.
+fn java_version(java: &Path) -> Option<u32> {
+    let text = output(Command::new(java).arg("--version"))?;
+    text.split_whitespace().nth(1)?.split('.').next()?.parse().ok()
+}
+
+fn has_maven() -> bool {
+    let found = output(Command::new("mvn").arg("--version")).is_some();
+    if !found {
+        println!("the Java clients are left out: they need `mvn`, Debian's package maven");
+    }
+    found
+}
+
+/// Maven with a repository of its own under `target/`.
+fn maven(tools: &Path) -> Command {
+    let mut command = Command::new("mvn");
+    command.args(["--quiet", "--batch-mode"]);
+    command.arg(format!("-Dmaven.repo.local={}", repository(tools).display()));
+    command
+}
+
+fn repository(tools: &Path) -> PathBuf {
+    tools.join("maven")
+}
+
+fn fetch_planner(tools: &Path) -> anyhow::Result<PathBuf> {
+    let folder = repository(tools).join("org/opentripplanner");
+    let jar = folder.join(format!("otp-shaded/{PLANNER_VERSION}/otp-shaded-{PLANNER_VERSION}.jar"));
+    if jar.is_file() {
+        return Ok(jar);
+    }
+    // The published description names a parent that is not published. An empty one stands in for it.
+    let parent = folder.join(format!("otp-root/{PLANNER_VERSION}"));
+    std::fs::create_dir_all(&parent)?;
+    std::fs::write(
+        parent.join(format!("otp-root-{PLANNER_VERSION}.pom")),
+        format!(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>org.opentripplanner</groupId>\
+            <artifactId>otp-root</artifactId><version>{PLANNER_VERSION}</version>\
+            <packaging>pom</packaging></project>"
+        ),
+    )?;
+    run(maven(tools)
+        .args([&format!("{MAVEN_DEPENDENCY_PLUGIN}:get"), "-Dtransitive=false"])
+        .arg(format!("-Dartifact=org.opentripplanner:otp-shaded:{PLANNER_VERSION}")))?;
+    if !jar.is_file() {
+        bail!("{} was not fetched", jar.display());
+    }
+    Ok(jar)
+}
+
+/// The folder with the GBFS validator's jars.
+fn fetch_gbfs_validator(checks: &Path, tools: &Path) -> anyhow::Result<PathBuf> {
+    let folder = tools.join("gbfs-validator");
+    run(maven(tools)
+        .arg("--file")
+        .arg(checks.join("pom.xml"))
+        .arg(format!("{MAVEN_DEPENDENCY_PLUGIN}:copy-dependencies"))
+        .arg(format!("-DoutputDirectory={}", folder.display())))?;
+    Ok(folder)
+}
