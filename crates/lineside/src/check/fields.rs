@@ -368,6 +368,71 @@ mod tests {
         assert!(Fields::of("unused_trip", "").names(&[Map::new()]).is_empty());
     }
 
+    /// The verbs with which the second paragraph of a rule's page begins to say what to do.
+    const IMPERATIVES: &[&str] = &[
+        "Add",
+        "Carry",
+        "Check",
+        "Choose",
+        "Close",
+        "Compress",
+        "Compute",
+        "Copy",
+        "Correct",
+        "Delete",
+        "Describe",
+        "End",
+        "Fill",
+        "Give",
+        "Keep",
+        "Leave",
+        "Let",
+        "List",
+        "Look",
+        "Make",
+        "Merge",
+        "Move",
+        "Name",
+        "Publish",
+        "Put",
+        "Redraw",
+        "Refresh",
+        "Remove",
+        "Repair",
+        "Send",
+        "Separate",
+        "Serve",
+        "Set",
+        "Shorten",
+        "Sort",
+        "Split",
+        "Swap",
+        "Synchronize",
+        "Update",
+        "Use",
+        "Write",
+    ];
+
+    fn is_instruction(sentence: &str) -> bool {
+        let verb = sentence.split_whitespace().next().unwrap_or_default();
+        IMPERATIVES.contains(&verb)
+    }
+
+    #[test]
+    fn each_rule_says_how_to_fix_its_findings() {
+        let mut unfit: Vec<String> = Vec::new();
+        for kind in KINDS.values().flatten() {
+            let text = remedy(kind.code, kind.summary()).unwrap_or_default();
+            // A kind of another format with the same code and summary would be found in its place.
+            let is_own = kind.page.contains(text);
+            if !is_own || !text.split(". ").any(is_instruction) {
+                unfit.push(format!("{}: {text:?}", kind.code));
+            }
+        }
+        assert!(unfit.is_empty(), "no instruction in {unfit:#?}");
+        assert!(!["Nobody can follow it.", ""].into_iter().any(is_instruction));
+    }
+
     #[test]
     fn headers_are_plain_words_with_the_field_as_title() {
         for (name, plain) in [
