@@ -188,7 +188,7 @@ impl FeedStatus {
         if let Some(failure) = &self.last_error {
             let why = format!("{}: {}", failure.code, failure.detail);
             return match self.last_success {
-                None => (FeedState::Failing, format!("{why}; nothing good has come yet")),
+                None => (FeedState::Failing, format!("{why}; no data received yet")),
                 Some(at) if rules.max_age.is_some_and(|max_age| now.since(at) > max_age) => {
                     let words = format!("{why}; the last good data are too old to be served");
                     (FeedState::Failing, words)
@@ -205,7 +205,7 @@ impl FeedStatus {
             return judgement_of_nothing(&rules.expectation, None);
         }
         if self.is_gathering {
-            let words = "answers page by page, and has not told all that there is yet";
+            let words = "answers page by page; the data are not complete yet";
             return (FeedState::Unknown, words.to_owned());
         }
         if self.last_success.is_none() {
@@ -239,7 +239,7 @@ impl FeedStatus {
             _ => {}
         }
         if rules.expectation.is_too_little() && !self.is_beginning {
-            let words = "tells of less than half of the trips and vehicles that are usual for as many as are under way";
+            let words = "less than half of the usual number of trips and vehicles";
             return (FeedState::Empty, words.to_owned());
         }
         match self.data_time {
@@ -253,13 +253,13 @@ impl FeedStatus {
             }
             _ if rules.expectation.is_frozen(late_after) => {
                 let words = format!(
-                    "answers, but has said the same of all trips and vehicles for more than {}",
+                    "answers, but all trips and vehicles have been unchanged for more than {}",
                     spoken(late_after)
                 );
                 (FeedState::Late, words)
             }
             _ if self.is_beginning => {
-                let words = "brings fresh data, and may not have told all that there is yet";
+                let words = "answers, with fresh data that may not be complete yet";
                 (FeedState::Ok, words.to_owned())
             }
             _ => (FeedState::Ok, "answers, with fresh data".to_owned()),
@@ -273,11 +273,11 @@ fn judgement_of_nothing(expectation: &Expectation, age: Option<Duration>) -> (Fe
         return (FeedState::Stale, format!("{NOTHING}; data are {} old", rounded_age(age)));
     }
     if expectation.under_way == Some(0) {
-        return (FeedState::Ok, format!("{NOTHING}, as no trip is under way"));
+        return (FeedState::Ok, format!("{NOTHING}, as expected: no trips are running"));
     }
     if !expectation.tells_of_trips {
         // Of alerts there may be none for weeks.
-        return (FeedState::Ok, format!("{NOTHING}, and has not told of trips or vehicles so far"));
+        return (FeedState::Ok, format!("{NOTHING}; it has contained no trips or vehicles so far"));
     }
     (FeedState::Empty, NOTHING.to_owned())
 }
@@ -315,7 +315,7 @@ const COARSE_STEP: Duration = Duration::from_secs(600);
 /// How old an empty message may be: some producers publish none while nothing runs, as over a weekend.
 const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The reason of a feed that says nothing.
-const NOTHING: &str = "answers, with nothing in it";
+const NOTHING: &str = "the feed is empty";
 /// The reason of a feed that gives itself a time that cannot be.
 const IMPOSSIBLE_TIME: &str =
     "answers, but the timestamp of its data is impossible: their age is unknown";

@@ -301,7 +301,7 @@ fn settings(registry: &mut Registry, app: &App) {
 fn visitors(registry: &mut Registry, app: &App) {
     let open: Gauge = Gauge::default();
     open.set(i64::try_from(app.visitors().n_open()).unwrap_or(i64::MAX));
-    let help = "Files of visitors that are brought, wait or are looked at";
+    let help = "Uploaded files that are being received, queued or validated";
     registry.register("visitors_files", help, open);
 }
 

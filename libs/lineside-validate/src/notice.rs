@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 pub enum Severity {
     /// Worth knowing.
     Info,
-    /// Against the recommendations; riders may be told something wrong.
+    /// Against best practice; riders may see wrong information.
     Warning,
-    /// Against the specification; parts of the data are of no use.
+    /// Breaks the specification; parts of the data cannot be used.
     Error,
 }
 

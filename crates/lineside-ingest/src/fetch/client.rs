@@ -226,7 +226,7 @@ fn classify(error: reqwest::Error, looks_up: bool) -> Failure {
     }
     let cause = root_cause(&error);
     if error.is_connect() {
-        return Failure::new(FailureCode::Connect, format!("no connection: {cause}"));
+        return Failure::new(FailureCode::Connect, format!("cannot connect: {cause}"));
     }
     let detail = format!("no answer on the connection: {cause}");
     Failure::new(FailureCode::Connect, detail).in_phase(Phase::Wait)

@@ -25,7 +25,7 @@ pub enum MatchReason {
     UnknownStop,
     /// It names an agency that the timetable does not have.
     UnknownAgency,
-    /// Its trip is new on purpose: added to the timetable.
+    /// Its trip is an added one, not in the timetable by design.
     Added,
     /// It names nothing of a timetable: a vehicle out of service, an alert about everything.
     NoReference,

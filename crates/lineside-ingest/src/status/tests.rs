@@ -52,16 +52,10 @@ fn each_state_has_its_reason() {
     check(good(2000), 1000, &RULES, FeedState::Late, "ahead");
     check(failed(good(1000), 1010), 1010, &RULES, FeedState::Stale, "http_500");
     check(failed(good(1000), 1310), 1310, &RULES, FeedState::Failing, "for more than 5 min");
-    check(failed(FeedStatus::default(), 5), 5, &RULES, FeedState::Failing, "nothing good");
-    check(
-        FeedStatus { entities: 0, ..good(1000) },
-        1000,
-        &RULES,
-        FeedState::Empty,
-        "nothing in it",
-    );
+    check(failed(FeedStatus::default(), 5), 5, &RULES, FeedState::Failing, "no data received");
+    check(FeedStatus { entities: 0, ..good(1000) }, 1000, &RULES, FeedState::Empty, "is empty");
     let gathering = FeedStatus { is_gathering: true, entities: 0, ..good(1000) };
-    check(gathering.clone(), 1000, &RULES, FeedState::Unknown, "not told all");
+    check(gathering.clone(), 1000, &RULES, FeedState::Unknown, "not complete");
     check(failed(gathering, 1010), 1010, &RULES, FeedState::Stale, "http_500");
     let restored = FeedStatus { is_restored: true, ..good(1000) };
     check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
@@ -83,12 +77,12 @@ fn what_is_too_little_depends_on_what_should_be_under_way() {
         ..RULES
     };
     let nothing = FeedStatus { entities: 0, ..good(1000) };
-    check(nothing.clone(), 1000, &expecting(0, 0, 0), FeedState::Ok, "no trip is under way");
-    check(nothing, 1000, &expecting(50, 0, 0), FeedState::Empty, "nothing in it");
+    check(nothing.clone(), 1000, &expecting(0, 0, 0), FeedState::Ok, "no trips are running");
+    check(nothing, 1000, &expecting(50, 0, 0), FeedState::Empty, "is empty");
     let morning = expecting(50, 10, 1000);
     check(good(1000), 1000, &morning, FeedState::Empty, "less than half");
     check(good(1000), 1000, &expecting(50, 40, 1000), FeedState::Ok, "fresh");
-    check(good(1000), 1000, &expecting(50, 40, 600), FeedState::Late, "said the same");
+    check(good(1000), 1000, &expecting(50, 40, 600), FeedState::Late, "unchanged");
     check(good(1000), 1000, &expecting(5, 40, 600), FeedState::Ok, "fresh");
 }
 
@@ -103,7 +97,7 @@ fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
         check(nothing.clone(), 1000, &about_else(under_way), FeedState::Ok, "so far");
     }
     let schedule = FeedStatus { format: Some(Format::Gtfs), ..nothing };
-    check(schedule, 1000, &about_else(None), FeedState::Empty, "nothing in it");
+    check(schedule, 1000, &about_else(None), FeedState::Empty, "is empty");
 }
 
 #[test]
@@ -113,12 +107,12 @@ fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
     let at = UnixMillis::from_seconds(9_000);
     // The good data from before are old by now; that is not what it is judged by.
     let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
-    check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
-    check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "nothing in it");
-    check(nothing.clone(), 9_000, &under_way(None), FeedState::Empty, "nothing in it");
+    check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trips are running");
+    check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "is empty");
+    check(nothing.clone(), 9_000, &under_way(None), FeedState::Empty, "is empty");
     check(failed(nothing, 9_000), 9_000, &under_way(Some(0)), FeedState::Failing, "http_500");
     let first = FeedStatus { nothing_since: Some(at), ..FeedStatus::default() };
-    check(first, 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
+    check(first, 9_000, &under_way(Some(0)), FeedState::Ok, "no trips are running");
 }
 
 #[test]
@@ -155,7 +149,7 @@ fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
     let alerts = FeedStatus { entities: 0, tells_of_alerts_only: true, ..good(1000) };
     let about_alerts =
         Rules { expectation: Expectation { tells_of_trips: false, ..RULES.expectation }, ..RULES };
-    check(alerts.clone(), 1000 + day, &about_alerts, FeedState::Ok, "nothing in it");
+    check(alerts.clone(), 1000 + day, &about_alerts, FeedState::Ok, "is empty");
     check(alerts, 1000 + 1_111 * day, &about_alerts, FeedState::Stale, "1,111 days old");
 }
 
@@ -178,7 +172,7 @@ fn an_expired_schedule_is_expired_unless_its_source_fails_for_long() {
     status.judge(UnixMillis(9), UnixMillis(9), &ended);
     assert_eq!(status.since, end.at);
     let empty = FeedStatus { entities: 0, ..schedule };
-    check(empty, 1000, &ended, FeedState::Empty, "nothing in it");
+    check(empty, 1000, &ended, FeedState::Empty, "is empty");
 }
 
 #[test]

@@ -96,7 +96,7 @@ async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
     until("it tells of a vehicle", || feed.status().entities == 1).await;
     upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
     let reason = || feed.status().reason.clone();
-    until("nothing is well", || reason().contains("no trip is under way")).await;
+    until("nothing is well", || reason().contains("no trips are running")).await;
     assert_eq!(feed.status().state, FeedState::Ok);
     ingest.shut_down().await;
 }
@@ -133,7 +133,7 @@ async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
     vehicles.late_after = Duration::from_secs(5);
     let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
     let feed = ingest.feed("f").unwrap();
-    until("it is late", || feed.status().reason.contains("said the same")).await;
+    until("it is late", || feed.status().reason.contains("unchanged")).await;
     assert_eq!(feed.status().state, FeedState::Late);
     upstream.set(Answer::Bytes(still(48.88)));
     until("it is well", || feed.status().state == FeedState::Ok).await;

@@ -170,7 +170,7 @@ pub(super) const PLATFORMS: Pair = (
         fr: "{stop} : changement de voies ce week-end",
     },
     Text {
-        en: "While tracks are renewed, trains of line {line} may use other platforms at {stop}. Please look at the boards.",
+        en: "While tracks are renewed, trains of line {line} may use other platforms at {stop}. Please check the departure boards.",
         de: "Während der Gleiserneuerung können Züge der Linie {line} in {stop} andere Gleise nutzen. Bitte beachten Sie die Anzeigen.",
         fr: "Pendant le renouvellement des voies, les trains de la ligne {line} peuvent utiliser d'autres voies à {stop}. Consultez les écrans.",
     },

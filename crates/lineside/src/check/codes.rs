@@ -16,11 +16,11 @@ pub(crate) const UNREADABLE_FILE: &str = "unreadable_file";
 static DECODERS: &[(&str, &str)] = &[
     (
         "delivery_not_read",
-        "The message has a delivery of a service that is not read here; nothing is to be done, or ask for the others alone.",
+        "The message has a delivery of a SIRI service that Lineside does not read; ignore this, or request only the other services.",
     ),
     (
         "duplicate_in_timetable",
-        "Two objects come to the same in a timetable and only the first is in it; give each an id of its own.",
+        "Two objects have the same key in a timetable, which uses the first only; give each an id of its own.",
     ),
     (
         "entity_too_large",
@@ -66,7 +66,7 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "journey_without_days",
-        "A journey runs on no day that is told and is left out of timetables; refer to day types that have dates.",
+        "A journey runs on no known day and is left out of timetables; refer to day types that have dates.",
     ),
     (
         "journey_without_line",
@@ -131,7 +131,7 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         UNREADABLE_FILE,
-        "A file of several cannot be read, or not to its end; mend it or fetch it again. The others were looked at, but not for what may lead into it.",
+        "One of several files cannot be read, or only in part; fix it or fetch it again. The other files were validated, except for their references to it.",
     ),
     (
         "unresolved_for_timetable",

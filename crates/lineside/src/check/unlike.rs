@@ -83,7 +83,7 @@ fn of_zip(body: &[u8]) -> String {
 pub(super) fn zip_of_zips<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let zips: Vec<String> = names.filter(|name| is_zip(name)).map(str::to_owned).collect();
     (!zips.is_empty()).then(|| {
-        format!("this is a zip of zips: unpack it, and look at each by itself; {}", holds(&zips))
+        format!("this is a zip of zips: unpack it, and check each zip by itself; {}", holds(&zips))
     })
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn of_folder(names: &[String]) -> String {
         Some(name) => format!("; if {name} lists the files of a system, name it itself"),
         None if names.iter().any(|name| is_zip(name)) => "; name a zip itself".to_owned(),
         None if names.iter().any(|name| is_json(&name)) => {
-            "; name one of its files itself to have it looked at".to_owned()
+            "; to check one of its files, name that file".to_owned()
         }
         None => String::new(),
     };

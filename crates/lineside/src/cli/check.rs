@@ -1,4 +1,4 @@
-//! `lineside check`: what is wrong with a file, fit for a producer's own builds.
+//! `lineside check`: validates a file, on the command line or in CI.
 
 mod beside;
 mod settings;

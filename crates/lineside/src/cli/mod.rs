@@ -44,15 +44,15 @@ enum Command {
     Demo(demo::Arguments),
     /// Poll the configured feeds and serve them
     Serve(serve::Arguments),
-    /// Tell what is wrong with a schedule, with real time or with a system of shared vehicles
+    /// Validate a schedule, real-time data or a system of shared vehicles
     ///
-    /// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or the gbfs.json
+    /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or the gbfs.json
     /// of a system. GTFS and GTFS-Realtime are judged by the codes and counts of the reference validators, GBFS by its specification, SIRI
     /// and NeTEx by structure, references and profiles.
     Check(check::Arguments),
-    /// Turn a file of one format into another, and tell what that loses
+    /// Convert between formats, and report what is lost
     ///
-    /// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
+    /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
     /// many), GTFS-Realtime in protobuf or JSON, SIRI in XML, SOAP or JSON, or the gbfs.json of a system, whose files lie beside it or
     /// where it says. Each journey, vehicle and situation becomes one entity, whether a schedule knows it or not.
     ///

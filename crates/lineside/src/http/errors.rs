@@ -320,9 +320,9 @@ impl Refusal {
                     "system {feed} has no file {file:?} in version {version:?}: see its gbfs.json"
                 )
             }
-            Self::UnknownPath => "there is nothing at this address".to_owned(),
+            Self::UnknownPath => "there is no page or endpoint at this address".to_owned(),
             Self::UnknownReport => {
-                "there is no such report: nothing was looked at yet, or it is not kept any more"
+                "there is no such report: nothing has been validated yet, or the report has been deleted"
                     .to_owned()
             }
             _ => String::new(),

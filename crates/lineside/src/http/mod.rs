@@ -119,5 +119,5 @@ async fn unknown_path(headers: HeaderMap) -> Response {
     if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
         return Refusal::UnknownPath.into_response();
     }
-    pages::not_found("There is nothing at this address.")
+    pages::not_found("No page has this address.")
 }

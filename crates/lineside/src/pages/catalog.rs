@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedState, FeedStatus};
 use lineside_sync::UnixMillis;
@@ -78,7 +79,7 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     page.alternates.push(("application/atom+xml", "/incidents.atom".to_owned()));
     let main = html! {
         div.page {
-            (head(&entries))
+            (head(&entries, app.now()))
             (search_form(&query, &filters))
             (names.markup(&query.words))
             @if entries.is_empty() {
@@ -107,7 +108,7 @@ fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
             .is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
 }
 
-fn head(entries: &[Entry]) -> Markup {
+fn head(entries: &[Entry], now: UnixMillis) -> Markup {
     let mut tally: BTreeMap<FeedState, u64> = BTreeMap::new();
     for entry in entries {
         *tally.entry(entry.status.state).or_default() += 1;
@@ -118,7 +119,7 @@ fn head(entries: &[Entry]) -> Markup {
         div.page-head {
             div.title-line {
                 h1 { "Feeds" }
-                span.live #live data-status="off" { "As of this page" }
+                span.live #live data-status="off" { "Loaded at " (words::clock(now.seconds(), &TimeZone::UTC)) " UTC" }
             }
             p.soft #feeds-headline {
                 @if entries.is_empty() { "No feed is configured yet." }
@@ -180,7 +181,7 @@ fn search_form(query: &Query, filters: &Filters) -> Markup {
             }
             div.filters {
                 (select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_word)))
-                @if !filters.themes.is_empty() { (select("theme", "Theme", query.theme.as_deref(), filters.themes.iter().map(same))) }
+                @if !filters.themes.is_empty() { (select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
                 @if !filters.publishers.is_empty() { (select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
                 (select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
                 (select("report", "Report", query.report.map(Verdict::as_str), filters.reports.iter().map(report_word)))
@@ -194,8 +195,8 @@ fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Errors => "errors",
         Verdict::Warnings => "warnings, no errors",
-        Verdict::None => "neither",
-        Verdict::Unknown => "not known",
+        Verdict::None => "clean",
+        Verdict::Unknown => "unknown",
     }
 }
 
@@ -232,7 +233,7 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
     html! {
         section.card aria-labelledby="feeds-title" {
             div.card-head {
-                h2 #feeds-title { @if query.narrows() { "Found feeds" } @else { "All feeds" } }
+                h2 #feeds-title { @if query.narrows() { "Matching feeds" } @else { "All feeds" } }
                 span.soft.small { (words::count(found as u64, "feed", "feeds")) }
             }
             @if shown.is_empty() {
@@ -244,10 +245,10 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
                             th role="columnheader" scope="col" { "Feed" }
                             th role="columnheader" scope="col" { "State" }
                             th role="columnheader" scope="col" { "Format" }
-                            th.end role="columnheader" scope="col" { "Holds" }
-                            th.end role="columnheader" scope="col" title="Rows and values that could not be read" { "Unreadable" }
-                            th role="columnheader" scope="col" title="What the rules say of it" { "Report" }
-                            th.end role="columnheader" scope="col" { "Data" }
+                            th.end role="columnheader" scope="col" { "Contents" }
+                            th.end role="columnheader" scope="col" title="Rows and values that could not be read" { "Problems" }
+                            th role="columnheader" scope="col" title="The result of its validation" { "Report" }
+                            th.end role="columnheader" scope="col" { "Updated" }
                         }
                     }
                     tbody role="rowgroup" {

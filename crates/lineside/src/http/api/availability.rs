@@ -118,9 +118,9 @@ struct PollItem {
     get, path = "/api/v1/feeds/{id}/availability", tag = "catalog",
     params(
         ("id" = String, Path, description = "The feed's id"),
-        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; `24h` if not said"),
-        ("outcome" = Option<String>, Query, description = "Which polls: `failed`, or `all` that are remembered one by one; `failed` if not said"),
-        ("limit" = Option<usize>, Query, description = "Polls per page, at most 500; 50 if not said"),
+        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; default `24h`"),
+        ("outcome" = Option<String>, Query, description = "Which polls: `failed`, or `all` that are remembered one by one; default `failed`"),
+        ("limit" = Option<usize>, Query, description = "Polls per page, at most 500; default 50"),
         ("offset" = Option<usize>, Query, description = "Polls to leave out; `next` has it")
     ),
     responses(
@@ -171,7 +171,7 @@ async fn availability(
     get, path = "/feeds/{feed}/availability.csv", tag = "catalog",
     params(
         ("feed" = String, Path, description = "The feed's id"),
-        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; `24h` if not said"),
+        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; default `24h`"),
         ("outcome" = Option<String>, Query, description = "Polls instead of minutes or hours: `failed`, or `all` that are remembered one by one")
     ),
     responses(

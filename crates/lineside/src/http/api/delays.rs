@@ -56,9 +56,9 @@ struct DelaysItem {
     on_time: Option<usize>,
     /// Trips that are a minute early or more. They are not late.
     early: Option<usize>,
-    /// Trips of which no times are known.
+    /// Trips whose times are unknown.
     unknown: Option<usize>,
-    /// Of these, the ones that only the timetable knows: no feed tells of them.
+    /// Of these, the trips in the timetable that no live feed contains.
     untold: Option<usize>,
     /// Which share of the trips with known times, and of the cancelled ones, is neither late nor cancelled, from 0 to 1; null
     /// where too little is known.
@@ -128,13 +128,13 @@ struct LineItem {
     route_id: String,
     /// Its short name, else its long one.
     route_short_name: String,
-    /// Trips that are spoken of, and those that only the timetable knows.
+    /// Trips in the live data, and those in the timetable only.
     trips: usize,
     /// Those that are late.
     late_trips: usize,
     /// Those that are cancelled.
     cancelled: usize,
-    /// Those of which no times are known.
+    /// Those whose times are unknown.
     unknown: usize,
     /// The greatest delay in seconds.
     worst: Option<i32>,

@@ -180,8 +180,8 @@ struct ProblemSample {
         ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
         ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
         ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `expired`, `failing`, `empty`, `paused` or `unknown`"),
-        ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none` of both, or `unknown`: not looked at, or not to the end"),
-        ("limit" = Option<usize>, Query, description = "Items per page, at most 500; 50 if not said"),
+        ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none` of both, or `unknown`: not validated, or not completely"),
+        ("limit" = Option<usize>, Query, description = "Items per page, at most 500; default 50"),
         ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
     ),
     responses(

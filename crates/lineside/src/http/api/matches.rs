@@ -86,8 +86,8 @@ struct ReasonItem {
 
 /// Which trips, lines and stops that a real-time feed names are in its schedule, which are not, and why
 ///
-/// A trip that is added is new on purpose, and what names nothing of a timetable cannot be matched: they are told and do
-/// not count. The report is made once per change of the feed.
+/// Added trips are not in the timetable by design, and entities without a trip, route or stop cannot be matched: both are
+/// listed, but do not count as unmatched. The report is computed once per change of the feed.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/matches", tag = "catalog",
     params(("id" = String, Path, description = "A real-time feed's id")),

@@ -63,7 +63,7 @@ struct StopItem {
         ("q" = Option<String>, Query, description = "Words of the name, or the code"),
         ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in degrees"),
         ("near" = Option<String>, Query, description = "`lat,lon` in degrees"),
-        ("limit" = Option<usize>, Query, description = "Stops per page, at most 500; 50 if not said. A page ends after 4 MiB"),
+        ("limit" = Option<usize>, Query, description = "Stops per page, at most 500; default 50. A page ends after 4 MiB"),
         ("offset" = Option<usize>, Query, description = "Stops to leave out; `next` has it. The first \
             1000 can be had")
     ),

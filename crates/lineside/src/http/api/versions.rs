@@ -92,7 +92,7 @@ struct ReportLink {
     get, path = "/api/v1/feeds/{id}/versions", tag = "catalog",
     params(
         ("id" = String, Path, description = "The feed's id"),
-        ("limit" = Option<usize>, Query, description = "Items per page, at most 500; 50 if not said"),
+        ("limit" = Option<usize>, Query, description = "Items per page, at most 500; default 50"),
         ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
     ),
     responses(

@@ -24,7 +24,7 @@ impl Shown {
             section.card #health aria-labelledby="health-title" {
                 h2 #health-title { "Health" }
                 dl.facts.card-body {
-                    dt { "Data" } dd { (catalog::data_age(&self.feed, &self.feed.status_with_parts(), self.now)) }
+                    dt { "Updated" } dd { (catalog::data_age(&self.feed, &self.feed.status_with_parts(), self.now)) }
                     @if let Some(found) = self.found.main() {
                         dt { "Report" } dd { a href={ "#report-" (found.subject.word()) } { (report::in_brief(&Brief::of(found))) } }
                     } @else if self.ahead.is_some() {

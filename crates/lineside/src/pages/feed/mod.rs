@@ -214,7 +214,7 @@ impl Shown {
                     span data-reason-of=(id) { (self.status.reason) }
                     (states::since(id, &self.status, &self.zone()))
                     (states::service_tag(id, states::service_days_left(&self.feed), self.status.state))
-                    span.live #live data-status="off" { "As of this page" }
+                    span.live #live data-status="off" { "Loaded at " (words::clock(self.now.seconds(), &self.zone())) }
                 }
             }
         }

@@ -25,7 +25,7 @@ const KINDS_SHOWN: usize = 6;
 const GROUPS: [(Severity, &str, &str); 3] = [
     (Severity::Error, "Errors", "These break the specification; parts of the data can't be used."),
     (Severity::Warning, "Warnings", "Against best practice; riders may see wrong information."),
-    (Severity::Info, "Notes", "For information; nothing has to be fixed."),
+    (Severity::Info, "Infos", "For information; nothing has to be fixed."),
 ];
 
 /// The section on a feed's page, with the reports of other validators. `newer` is where a newer version is in the queue, if there

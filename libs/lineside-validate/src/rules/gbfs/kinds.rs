@@ -55,7 +55,7 @@ kinds! {
     ];
 
     COUNT_UNLIKE_SUM "count_unlike_sum" Warning [
-        FILE, PATH, ("count", "The count as it is said."), ("sum", "What its parts come to.")
+        FILE, PATH, ("count", "The count in the file."), ("sum", "The total of its parts.")
     ];
     OVER_CAPACITY "station_over_capacity" Warning [
         FILE, PATH, ("count", "The vehicles that are there."), ("capacity", "The capacity of the station.")

@@ -8,7 +8,7 @@ const ELEMENT: Field = ("element", "The element.");
 const STOP: Field = ("stopPointRef", "The stop of the call.");
 const CALL: Field = ("call", "Which call of the journey it is, from 1.");
 const TIME: Field = ("time", "The time, as RFC 3339.");
-const BEFORE: Field = ("before", "The time that it is held against, as RFC 3339.");
+const BEFORE: Field = ("before", "The time that it is compared with, as RFC 3339.");
 const LONGITUDE: Field = ("longitude", "Degrees east.");
 const LATITUDE: Field = ("latitude", "Degrees north.");
 

@@ -120,7 +120,7 @@ pub(super) const GROUPS: &[Group] = &[
         &[
             field("publisher", "Publisher", ""),
             field("licence", "Licence", ""),
-            field("theme", "Theme", "Such as bus or rail"),
+            field("theme", "Mode", "Such as bus or rail"),
         ],
     ),
     group(

@@ -66,7 +66,7 @@ fn facts(test: &SourceTest) -> Markup {
         @if !test.contents.is_empty() {
             dt { "Contents" } dd { @if contents.is_empty() { "nothing" } @else { (contents.join(", ")) } }
         }
-        @if test.problems > 0 { dt { "Unreadable" } dd { (words::count(test.problems, "record or value", "records or values")) } }
-        @if let Some(at) = test.data_time { dt { "Data of" } dd { (super::super::utc(at)) " UTC" } }
+        @if test.problems > 0 { dt { "Problems" } dd { (words::count(test.problems, "record or value", "records or values")) } }
+        @if let Some(at) = test.data_time { dt { "Updated" } dd { (super::super::utc(at)) " UTC" } }
     }
 }

@@ -84,7 +84,7 @@ const TOO_FAR_FIELDS: &[(&str, &str)] = &[
     ("stopTimeCsvRowNumber", "The line of the stop time."),
     ("stopId", "The stop."),
     ("stopName", "Its name."),
-    ("match", "The place of the shape that it was held against: latitude and longitude."),
+    ("match", "The point of the shape that it was compared with: latitude and longitude."),
     ("geoDistanceToShape", "How far the stop is from there, in meters."),
 ];
 
