@@ -353,13 +353,14 @@ fn live_data(app: &App, shown: &[&Entry]) -> serde_json::Value {
     })
 }
 
-/// The smallest channel that tells a feed's state. Every channel's state holds the records of the
-/// feeds concerned, so one of a route that no network has tells nothing else.
+/// The smallest channel that tells a feed's state. Every channel's state holds the record of its feed, and one feed's alerts
+/// are few; a schedule has none.
 pub(super) fn state_channel(feed: &Feed, format: Option<Format>) -> String {
     let id = feed.config().id.as_str();
     match format {
-        Some(Format::Gtfs | Format::Netex) => format!("route/{id}/-"),
-        Some(Format::GtfsRt | Format::Siri) => format!("alerts/{id}"),
+        Some(Format::Gtfs | Format::Netex | Format::GtfsRt | Format::Siri) => {
+            format!("alerts/{id}")
+        }
         Some(Format::Gbfs | Format::Raw) | None => format!("feed/{id}"),
     }
 }

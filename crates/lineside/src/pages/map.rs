@@ -428,9 +428,11 @@ pub(super) async fn stop(State(app): State<App>, parameters: Parameters) -> Resp
         return StatusCode::NOT_FOUND.into_response();
     };
     let stop = timetable.stop(stop);
+    let ended = of_network::last_service_day(&app, &network);
     Json(json!({
         "feed": network.id().as_str(), "id": stop.id, "name": stop.name,
         "platform": stop.platform_code, "latitude": stop.lat, "longitude": stop.lon,
+        "timetable_ended": ended.map(|day| day.to_string()),
     }))
     .into_response()
 }

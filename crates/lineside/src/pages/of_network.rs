@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_ingest::{Dataset, Feed, Network};
 use maud::{Markup, html};
@@ -57,6 +58,12 @@ fn only_agency(network: &Network) -> Option<String> {
     let mut agencies = timetable.agencies();
     let first = agencies.next().filter(|agency| !agency.name.is_empty())?;
     agencies.next().is_none().then(|| first.name.to_owned())
+}
+
+/// The last service day of a network's timetable, if that is past.
+pub(super) fn last_service_day(app: &App, network: &Network) -> Option<Date> {
+    let window = app.ingest().feed(network.id().as_str())?.service_window()?;
+    Some(window.ended(network.now())?.last_day)
 }
 
 /// That the network's timetable has ended: then there are no departures. Shown by the page's script once it ends.

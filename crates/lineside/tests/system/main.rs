@@ -39,6 +39,7 @@ mod metrics;
 mod ops;
 mod netex;
 mod notifications;
+mod open_pages;
 mod own_feeds;
 mod pages;
 mod papers;

@@ -90,6 +90,9 @@ async fn an_expired_timetable_is_expired_everywhere() {
     assert!(board.contains("2024-06-01") && board.contains("data-expired-of=\"old\">"), "{board}");
     let other = text(format!("{url}/stops/soon/S")).await;
     assert!(other.contains("data-expired-of=\"soon\" hidden"), "{other}");
+    let card = async |feed: &str| get_json(&format!("{url}/map/stop?feed={feed}&stop_id=S")).await;
+    assert_eq!(card("old").await["timetable_ended"], "2024-06-01");
+    assert_eq!(card("soon").await["timetable_ended"], Value::Null);
     let metrics = text(format!("{url}/metrics")).await;
     for line in [
         "lineside_ingest_feed_state{feed=\"old\",state=\"expired\"} 1",

@@ -1,0 +1,58 @@
+//! What open pages follow: the channels that they name, and what comes there.
+
+use serde_json::Value;
+
+use crate::support::events::{HeldByChannel, Stream};
+use crate::support::timetable::{Lines, message, now};
+use crate::support::town::Town;
+use crate::support::until::PATIENCE;
+
+/// The channels that the data of a page name.
+fn channels(page: &str) -> Vec<String> {
+    let islands = page.split("<script type=\"application/json\" id=\"").skip(1);
+    let data = islands.filter_map(|rest| {
+        let (_, rest) = rest.split_once('>')?;
+        let (json, _) = rest.split_once("</script>")?;
+        serde_json::from_str::<Value>(json).ok()
+    });
+    let names = data.flat_map(|data| {
+        let several = data["channels"].as_array().cloned().unwrap_or_default();
+        several.into_iter().chain([data["channel"].clone()])
+    });
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+fn on_time(lines: Lines) -> Vec<u8> {
+    message(now(), vec![lines.behind("a1", 0)])
+}
+
+#[tokio::test]
+async fn the_channels_of_a_page_exist_and_tell_the_states_that_it_shows() {
+    let town = Town::begin(["", ""], on_time).await;
+    for (path, feeds) in [
+        ("/", &["town", "town-trips"][..]),
+        ("/feeds/town", &["town"]),
+        ("/feeds/town-trips", &["town-trips"]),
+        ("/stops/town/S", &["town", "town-trips"]),
+        ("/routes/town/A", &["town", "town-trips"]),
+        ("/trips/town/a1", &["town-trips"]),
+    ] {
+        let names = channels(&town.page(path).await);
+        assert!(!names.is_empty(), "{path} names no channel");
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        names.iter().for_each(|name| drop(query.append_pair("channel", name)));
+        // Opening asserts the status: one unknown channel refuses all of them.
+        let mut stream = Stream::open(&town.url(""), &query.finish()).await;
+        let mut held = HeldByChannel::default();
+        let told = |held: &HeldByChannel, feed: &str| {
+            let mut records = held.0.values().flat_map(|held| held.records.keys());
+            records.any(|(of, kind, _)| of == feed && kind == "feed")
+        };
+        while !feeds.iter().all(|feed| told(&held, feed)) {
+            let event = stream.next_within(PATIENCE).await;
+            held.apply(
+                &event.unwrap_or_else(|| panic!("{path}: {names:?} do not tell all states")),
+            );
+        }
+    }
+}
