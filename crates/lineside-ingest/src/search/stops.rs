@@ -51,7 +51,8 @@ pub struct StopHit {
 /// matching names.
 pub(crate) fn stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
     let hits = stops_by_words(networks, query);
-    let is_corrected = hits.is_empty() && query.near.is_none() && query.bbox.is_none();
+    // A box asks for what lies in it, so an empty answer is no sign of a misspelling.
+    let is_corrected = hits.is_empty() && query.bbox.is_none();
     let corrected = query.text.as_deref().filter(|_| is_corrected);
     match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
         Some(words) => {
@@ -304,29 +305,8 @@ impl StopIndex {
         limit: usize,
     ) -> Vec<(f64, StopIdx, Option<f64>)> {
         let words = query.text.as_deref().map(query_words);
-        let fits_words = |stop: StopIdx| match &words {
-            Some(words) => has_words(&fold(timetable.stop(stop).name), words),
-            None => true,
-        };
-        let fits_bbox = |stop: StopIdx| match query.bbox {
-            Some(bbox) => {
-                let stop = timetable.stop(stop);
-                stop.lat.zip(stop.lon).is_some_and(|(lat, lon)| bbox.contains(lat, lon))
-            }
-            None => true,
-        };
-        if let Some((lat, lon)) = query.near {
-            let near = self.places.nearest_neighbor_iter(&[lon, lat]);
-            let fitting = near.filter(|place| fits_bbox(place.stop) && fits_words(place.stop));
-            let candidates = fitting.take(limit.saturating_mul(NEAR_CANDIDATES));
-            let measured = candidates.map(|place| {
-                let meters = distance((lat, lon), (place.lat, place.lon));
-                (meters, place.stop, Some(meters))
-            });
-            let mut measured: Vec<_> = measured.collect();
-            measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-            measured.truncate(limit);
-            return measured;
+        if let Some(point) = query.near {
+            return self.find_near(timetable, query, words.as_deref(), point, limit);
         }
         let found: Vec<StopIdx> = match (&words, query.bbox) {
             (Some(words), _) => self.by_words(words).chain(by_code(timetable, query)).collect(),
@@ -335,7 +315,7 @@ impl StopIndex {
         };
         let mut ranked: Vec<_> = found
             .into_iter()
-            .filter(|&stop| fits_bbox(stop))
+            .filter(|&stop| is_in_box(timetable, stop, query.bbox))
             .map(|stop| {
                 (self.rank(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
             })
@@ -344,6 +324,38 @@ impl StopIndex {
         ranked.dedup_by_key(|&mut (_, stop, _)| stop);
         ranked.truncate(limit);
         ranked
+    }
+
+    /// Stops with their distance from a point, the nearest first: those that the words or a code name, else all.
+    fn find_near(
+        &self,
+        timetable: &Timetable,
+        query: &StopQuery,
+        words: Option<&[String]>,
+        point: (f64, f64),
+        limit: usize,
+    ) -> Vec<(f64, StopIdx, Option<f64>)> {
+        let is_inside = |stop: &StopIdx| is_in_box(timetable, *stop, query.bbox);
+        let candidates: Vec<StopIdx> = match words {
+            Some(words) if !words.is_empty() => {
+                self.by_words(words).chain(by_code(timetable, query)).filter(is_inside).collect()
+            }
+            _ => {
+                let nearest = self.places.nearest_neighbor_iter(&[point.1, point.0]);
+                let inside = nearest.map(|place| place.stop).filter(is_inside);
+                inside.take(limit.saturating_mul(NEAR_CANDIDATES)).collect()
+            }
+        };
+        let measure = |stop: StopIdx| {
+            let place = timetable.stop(stop);
+            let meters = distance(point, place.lat.zip(place.lon)?);
+            Some((meters, stop, Some(meters)))
+        };
+        let mut measured: Vec<_> = candidates.into_iter().filter_map(measure).collect();
+        measured.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        measured.dedup_by_key(|&mut (_, stop, _)| stop);
+        measured.truncate(limit);
+        measured
     }
 
     /// Stops that have a word for each of `words`; the longest one is looked up, the others compared.
@@ -395,11 +407,23 @@ impl StopIndex {
     }
 }
 
-/// The stop whose id or code the whole query is.
-fn by_code(timetable: &Timetable, query: &StopQuery) -> Option<StopIdx> {
-    let text = query.text.as_deref()?.trim();
-    let by_id = timetable.find_stop(text);
-    by_id.or_else(|| timetable.stops().find(|stop| stop.code == Some(text)).map(|stop| stop.idx))
+/// The stops whose id or code the whole query is. Stops on both sides of a street may share a code.
+fn by_code<'a>(
+    timetable: &'a Timetable,
+    query: &'a StopQuery,
+) -> impl Iterator<Item = StopIdx> + 'a {
+    let text = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    let by_id = text.and_then(|text| timetable.find_stop(text));
+    let has_code = move |code: Option<&str>| code.is_some() && code == text;
+    let by_code =
+        timetable.stops().filter(move |stop| stop.location_type <= 1 && has_code(stop.code));
+    by_id.into_iter().chain(by_code.map(|stop| stop.idx))
+}
+
+fn is_in_box(timetable: &Timetable, stop: StopIdx, bbox: Option<BoundingBox>) -> bool {
+    let Some(bbox) = bbox else { return true };
+    let stop = timetable.stop(stop);
+    stop.lat.zip(stop.lon).is_some_and(|(lat, lon)| bbox.contains(lat, lon))
 }
 
 /// Meters between two points given as latitude and longitude.

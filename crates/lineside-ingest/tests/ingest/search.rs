@@ -1,6 +1,6 @@
 //! Finding stops and routes: through an ingest whose only source is a folder.
 
-use std::sync::Arc;
+use std::{fs, path::Path, sync::Arc};
 
 use lineside_ingest::{
     BoundingBox, CatalogHitKind, FeedConfig, Ingest, Location, StopHit, StopQuery,
@@ -14,11 +14,23 @@ use crate::{
 async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     write_city(dir.path());
+    number_stops(&dir.path().join("stops.txt"));
     let mut config = FeedConfig::new(feed("city"), Location::Path(dir.path().to_owned()));
     config.publisher = Some("Ville de Zürich".into());
     let ingest = start(vec![config]);
     until("it is tried", || ingest.feeds()[0].was_tried()).await;
     (ingest, dir)
+}
+
+/// Gives each stop a code, `100` for the first.
+fn number_stops(file: &Path) {
+    let rows = fs::read_to_string(file).unwrap();
+    let mut rows = rows.lines().filter(|row| !row.is_empty());
+    let mut numbered = format!("{},stop_code\n", rows.next().unwrap());
+    for (at, row) in rows.enumerate() {
+        numbered += &format!("{row},{}\n", 100 + at);
+    }
+    fs::write(file, numbered).unwrap();
 }
 
 fn ids(hits: &[StopHit]) -> Vec<String> {
@@ -46,6 +58,28 @@ async fn stops_are_found_by_name_box_and_nearness() {
     assert_eq!(ids(&hits), ["A", "D"]);
     let meters = hits[0].distance.unwrap();
     assert!((meters - 111.2).abs() < 0.5, "{meters}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
+    let (ingest, _dir) = ingest().await;
+    let near = |text: &str| StopQuery { near: Some((48.91, 2.34)), ..query(text) };
+    let found = |text: &str| ids(&ingest.stops_search(&near(text)));
+    assert_eq!(found("centrl"), ["C"]);
+    assert_eq!(found("airport"), ["A"]);
+    // The code of a platform, and of a stop whose name has other words.
+    assert_eq!(found("101"), ["C1"]);
+    assert_eq!(found(" 104 "), ["B"]);
+    assert_eq!(found("C"), ["C"], "an id that begins a name is one stop");
+    assert_eq!(found("xyzzyx"), [""; 0]);
+    let hit = &ingest.stops_search(&near("104"))[0];
+    assert!(hit.distance.is_some_and(|meters| (meters - 4_448.0).abs() < 10.0));
+    let bbox = BoundingBox::parse("2.3,48.915,2.4,48.95");
+    let boxed = |text: &str| StopQuery { bbox, ..near(text) };
+    assert_eq!(ids(&ingest.stops_search(&boxed("104"))), [""; 0]);
+    assert_eq!(ids(&ingest.stops_search(&boxed("airprot"))), [""; 0], "a box is not corrected");
+    assert_eq!(ids(&ingest.stops_search(&boxed("103"))), ["A"]);
     ingest.shut_down().await;
 }
 
