@@ -2,6 +2,8 @@
 //!
 //! An edit is committed by itself, with the disk's word for it, before it is answered; nothing else waits for it.
 
+use std::sync::atomic::Ordering;
+
 use lineside_ingest::{ArchiveError, FeedId, Secret};
 use lineside_sync::UnixMillis;
 use rusqlite::{OptionalExtension as _, Row, TransactionBehavior, params};
@@ -72,6 +74,8 @@ impl Store {
             };
             transaction.execute("DELETE FROM edit WHERE n <= ?1", [number - EDITS_MAX])?;
             transaction.commit()?;
+            // Readers have to see it, also before the writer has opened the file for writing.
+            self.is_read_only.store(false, Ordering::Release);
             Ok(number)
         };
         write().map_err(|error| StoreError::of(self.path(), &error))

@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`Store`]: the file, open; it is an [`Archive`](lineside_ingest::Archive) for those who poll and those who ask
 //! - `schema`: the tables, and how an older file comes to have them
+//! - `writable_file`: the connection that writes, and its opening once a full disk has room
 //! - `writer`: the one thread that writes, many things in one transaction
 //! - `readers`: a few connections that read, and never wait for the writer
 //! - `blobs`: last good bytes, each in a file named by its hash, and the threads that keep them
@@ -36,6 +37,7 @@ mod schema;
 mod snapshots;
 mod store;
 mod versions;
+mod writable_file;
 mod writer;
 
 pub use blobs::BlobHash;

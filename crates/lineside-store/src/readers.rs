@@ -1,6 +1,15 @@
 //! A few connections that read. In WAL none of them waits for the writer, nor the writer for them.
+//!
+//! Until the file has been opened for writing, they read it as it was left: WAL needs a file next to it, for which a full
+//! disk has no room.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
@@ -11,25 +20,32 @@ use crate::{limits::READERS_MAX, schema};
 #[derive(Debug)]
 pub(crate) struct Readers {
     path: PathBuf,
+    is_read_only: Arc<AtomicBool>,
     lent: Mutex<Lent>,
     returned: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Lent {
-    idle: Vec<Connection>,
+    /// Each with whether it was opened while the file could only be read.
+    idle: Vec<(Connection, bool)>,
     n_lent: usize,
 }
 
 /// A connection that goes back, also when its reader breaks.
 struct Loan<'a> {
     readers: &'a Readers,
-    connection: Option<Connection>,
+    connection: Option<(Connection, bool)>,
 }
 
 impl Readers {
-    pub(crate) fn new(path: &Path) -> Readers {
-        Readers { path: path.to_owned(), lent: Mutex::default(), returned: Condvar::new() }
+    pub(crate) fn new(path: &Path, is_read_only: Arc<AtomicBool>) -> Readers {
+        Readers {
+            path: path.to_owned(),
+            is_read_only,
+            lent: Mutex::default(),
+            returned: Condvar::new(),
+        }
     }
 
     /// Reads with a connection; waits while all of them are lent.
@@ -38,11 +54,21 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let mut loan = self.lend();
-        let connection = match loan.connection.take() {
-            Some(connection) => connection,
+        let is_read_only = self.is_read_only.load(Ordering::Acquire);
+        // One that was opened while the file could only be read does not see what is written since.
+        let known = loan.connection.take().filter(|(_, was_read_only)| *was_read_only == is_read_only);
+        let connection = match known {
+            Some((connection, _)) => connection,
+            None if is_read_only => schema::open_immutable(&self.path)?,
             None => schema::open_reader(&self.path)?,
         };
-        read(loan.connection.insert(connection))
+        let (connection, _) = loan.connection.insert((connection, is_read_only));
+        read(connection)
+    }
+
+    /// Closes the connections that nobody reads with.
+    pub(crate) fn close(&self) {
+        self.lent.lock().idle.clear();
     }
 
     fn lend(&self) -> Loan<'_> {

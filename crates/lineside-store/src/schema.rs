@@ -2,7 +2,13 @@
 //!
 //! A step is never changed once it was released: the next one is appended. Each is done whole or not at all.
 
-use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    fs::{self, OpenOptions},
+    os::unix::{ffi::OsStrExt as _, fs::OpenOptionsExt as _},
+    path::Path,
+    time::Duration,
+};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -202,9 +208,32 @@ pub(crate) fn open(
     if found == 0 {
         begin()?;
     }
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(fails)?;
-    migrate(&mut connection, found).map_err(fails)?;
+    prepare(&mut connection, found).map_err(fails)?;
     Ok(connection)
+}
+
+/// Opens for writing a file that could only be read when the store was opened.
+pub(crate) fn reopen(path: &Path) -> rusqlite::Result<Connection> {
+    let mut connection = open_writer(path, BUSY)?;
+    let found = version(&connection)?;
+    prepare(&mut connection, found)?;
+    Ok(connection)
+}
+
+/// Switches to WAL, and brings the tables to the latest version.
+fn prepare(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    migrate(connection, found)
+}
+
+/// Tells whether the file has tables that can be read by themselves: an earlier process closed it and left no WAL with
+/// newer rows.
+pub(crate) fn is_readable_alone(path: &Path) -> bool {
+    let mut wal = OsString::from(path);
+    wal.push("-wal");
+    let has_wal = fs::metadata(wal).is_ok_and(|wal| wal.len() > 0);
+    let found = || version(&open_immutable(path)?);
+    !has_wal && found().is_ok_and(|found| (1..=latest()).contains(&found))
 }
 
 /// Opens the file for writing, as it is. Whoever else writes is waited for so long.
@@ -221,6 +250,25 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Conne
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags)
+}
+
+/// Opens the file for reading only, without the files that SQLite would make next to it, for which a full disk has no
+/// room. It sees nothing that is written later.
+pub(crate) fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(char::from(*byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri, flags)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

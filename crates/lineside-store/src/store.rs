@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
-        atomic::Ordering,
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -30,6 +30,7 @@ use crate::{
     readers::Readers,
     schema, snapshots,
     versions::{self, Version},
+    writable_file::WritableFile,
     writer::{Counts, Told, Writer},
 };
 
@@ -41,6 +42,8 @@ const BLOBS: &str = "blobs";
 pub struct Store {
     path: PathBuf,
     clock: Arc<dyn Clock>,
+    /// Whether the file has not been opened for writing yet, because the disk did not take it.
+    pub(crate) is_read_only: Arc<AtomicBool>,
     readers: Arc<Readers>,
     counts: Arc<Counts>,
     shelf: Arc<Shelf>,
@@ -89,7 +92,8 @@ pub struct Figures {
 }
 
 impl Store {
-    /// Opens the file, makes it if it is absent, and begins to write. What is beyond `keep` is let go of.
+    /// Opens the file, makes it if it is absent, and begins to write. What is beyond `keep` is let go of. A file that was
+    /// closed properly, and that the disk does not let be written now, is read; it is written once it can be.
     ///
     /// A file has one store at a time; whoever opens it sees to that.
     ///
@@ -97,11 +101,17 @@ impl Store {
     /// If the file is damaged, newer, or not to be had.
     pub fn open(path: &Path, clock: Arc<dyn Clock>, keep: Keep) -> Result<Store, StoreError> {
         let folder = path.with_file_name(BLOBS);
-        let connection = schema::open(path, || set_aside(path, &folder))?;
+        let connection = match schema::open(path, || set_aside(path, &folder)) {
+            // As on a full disk: what is known holds, and the writer opens the file once there is room.
+            Err(StoreError::Unusable { .. }) if schema::is_readable_alone(path) => None,
+            opened => Some(opened?),
+        };
+        let is_read_only = Arc::new(AtomicBool::new(connection.is_none()));
         let counts = Arc::new(Counts::default());
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
+        let file = WritableFile::new(path, connection, Arc::clone(&is_read_only));
         let writer =
-            Writer::begin(connection, path.to_owned(), writing_clock, keep, writing_counts)
+            Writer::begin(file, writing_clock, keep, writing_counts)
                 .map_err(|error| StoreError::of(path, &error))?;
         let life = writer.life();
         let (queue, told): (_, Receiver<Told>) = sync_channel(QUEUE_MAX);
@@ -109,14 +119,16 @@ impl Store {
             .name("store".to_owned())
             .spawn(move || writer.run(&told))
             .map_err(|error| StoreError::unusable(path, &error))?;
-        let readers = Arc::new(Readers::new(path));
+        let readers = Arc::new(Readers::new(path, Arc::clone(&is_read_only)));
         let blobs = Blobs::open(folder);
         // It reads by itself: keeping must not wait for whoever looks at long lists.
-        let shelf = Arc::new(Shelf::new(blobs, Readers::new(path), &clock, queue.clone()));
+        let own_readers = Readers::new(path, Arc::clone(&is_read_only));
+        let shelf = Arc::new(Shelf::new(blobs, own_readers, &clock, queue.clone()));
         let saving = Saving::begin(&shelf).map_err(|error| StoreError::unusable(path, &error))?;
         Ok(Store {
             path: path.to_owned(),
             clock,
+            is_read_only,
             readers,
             counts,
             shelf,
@@ -217,6 +229,8 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.saving.end();
         self.shelf.close();
+        // Only a writer that is the last to close the file writes the WAL back and removes it.
+        self.readers.close();
         self.counts.is_closing.store(true, Ordering::Relaxed);
         drop(self.queue.take());
         if let Some(writing) = self.writing.take() {

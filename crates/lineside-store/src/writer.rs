@@ -3,7 +3,6 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    path::PathBuf,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -30,6 +29,7 @@ use crate::{
     notification::{self, NotificationRow},
     reports::{self, ReportRow},
     snapshots::{self, SnapshotRow},
+    writable_file::WritableFile,
 };
 
 /// Something told.
@@ -90,8 +90,7 @@ pub(crate) struct Counts {
 /// The writer's thread, as a value.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    connection: Connection,
-    path: PathBuf,
+    file: WritableFile,
     clock: Arc<dyn Clock>,
     keep: Keep,
     counts: Arc<Counts>,
@@ -116,16 +115,14 @@ impl Writer {
     /// # Errors
     /// If writing fails for a reason that does not pass.
     pub(crate) fn begin(
-        connection: Connection,
-        path: PathBuf,
+        file: WritableFile,
         clock: Arc<dyn Clock>,
         keep: Keep,
         counts: Arc<Counts>,
     ) -> rusqlite::Result<Writer> {
         let now = clock.wall();
         let mut writer = Writer {
-            connection,
-            path,
+            file,
             clock,
             keep,
             counts,
@@ -144,7 +141,7 @@ impl Writer {
     }
 
     fn record_start(&mut self) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction()?;
+        let transaction = self.file.open()?.transaction()?;
         let life = insert_life(&transaction, self.started_at)?;
         transaction.commit()?;
         _ = self.life.set(life);
@@ -187,7 +184,7 @@ impl Writer {
                 self.counts.written.fetch_add(to_write(batch), Ordering::Relaxed);
                 self.note_size();
                 if self.counts.is_failing.swap(false, Ordering::Relaxed) {
-                    tracing::info!(file = %self.path.display(), "can be written again");
+                    tracing::info!(file = %self.file.path().display(), "can be written again");
                 }
                 for told in batch.drain(..) {
                     // Who asked may have given up.
@@ -218,7 +215,7 @@ impl Writer {
         self.counts.failures.fetch_add(1, Ordering::Relaxed);
         if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                file = %self.path.display(), %error,
+                file = %self.file.path().display(), %error,
                 "cannot be written: polling and serving continue, history is lost until it can"
             );
         }
@@ -237,8 +234,9 @@ impl Writer {
     ) -> rusqlite::Result<VecDeque<Vec<BlobHash>>> {
         let mut before = VecDeque::new();
         let synchronous = if batch.iter().any(Told::must_last) { "FULL" } else { "NORMAL" };
-        self.connection.pragma_update(None, "synchronous", synchronous)?;
-        let transaction = self.connection.transaction()?;
+        let connection = self.file.open()?;
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        let transaction = connection.transaction()?;
         let life = match self.life.get() {
             Some(life) => *life,
             None => insert_life(&transaction, self.started_at)?,
@@ -291,7 +289,7 @@ impl Writer {
     }
 
     fn note_size(&self) {
-        if let Ok(file) = std::fs::metadata(&self.path) {
+        if let Ok(file) = std::fs::metadata(self.file.path()) {
             self.counts.bytes.store(file.len(), Ordering::Relaxed);
         }
     }
@@ -300,12 +298,16 @@ impl Writer {
         if self.purged.is_some_and(|at| now.since(at) < PURGE_INTERVAL) {
             return;
         }
-        match purge(&mut self.connection, now, &self.keep, self.configured.as_deref()) {
+        let purged = self
+            .file
+            .open()
+            .and_then(|file| purge(file, now, &self.keep, self.configured.as_deref()));
+        match purged {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
                 // Later: whether the disk fails shows when something is to be written.
                 self.purged = Some(now);
-                tracing::warn!(file = %self.path.display(), %error, "old rows cannot be let go of");
+                tracing::warn!(file = %self.file.path().display(), %error, "old rows cannot be let go of");
             }
         }
     }

@@ -112,6 +112,7 @@ impl Shelf {
     /// Lets go of the tables: nothing is saved any more.
     pub(crate) fn close(&self) {
         self.tables.lock().take();
+        self.readers.close();
     }
 
     /// Saves what was gathered, and says of each what became of it.

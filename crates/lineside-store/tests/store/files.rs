@@ -1,14 +1,32 @@
 //! Files that are older, newer, damaged or not to be had.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
 
-use lineside_ingest::Snapshots as _;
-use lineside_store::StoreError;
+use lineside_ingest::{Secret, Snapshots as _};
+use lineside_store::{Edit, StoreError};
 
 use super::{
     snapshots::{blobs, key, save},
     *,
 };
+
+/// A change of what is laid over the feed.
+fn edit(before: Option<&str>, after: Option<&str>) -> Edit {
+    let secret = |text: Option<&str>| text.map(Secret::new);
+    Edit {
+        feed: feed("city"),
+        at: EIGHT,
+        who: "an admin".to_owned(),
+        what: "changed".to_owned(),
+        before: secret(before),
+        after: secret(after),
+        undoes: None,
+    }
+}
 
 fn refused(place: &Place) -> StoreError {
     Store::open(&place.file(), Arc::<SimulatedClock>::clone(&place.clock), KEEP).unwrap_err()
@@ -102,6 +120,59 @@ fn the_file_is_its_owners_alone() {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{:?}", file.file_name());
     }
+}
+
+/// As on a full disk, SQLite cannot make the file that WAL needs next to the database: a link is in its place, which
+/// SQLite does not follow.
+fn prevent_wal(place: &Place) -> PathBuf {
+    let file = place.folder.path().join("lineside.db-shm");
+    symlink(place.folder.path().join("nowhere"), &file).unwrap();
+    file
+}
+
+#[test]
+fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wal() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "the last good bytes"));
+    store.record_poll(&feed("city"), poll(EIGHT, false));
+    let number = store.record_edit(&edit(None, Some("paused = true"))).unwrap();
+    drop(store);
+    let in_the_way = prevent_wal(&place);
+    let store = place.open();
+    assert!(store.figures().is_failing);
+    assert_eq!(&*store.read(&key("city")).unwrap().1, b"the last good bytes");
+    assert_eq!(n_polls(&store), 1);
+    assert_eq!(store.list_laid_over().unwrap().len(), 1);
+    store.record_edit(&edit(Some("paused = true"), None)).unwrap_err();
+    assert_eq!(store.list_laid_over().unwrap().len(), 1);
+    store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), false));
+    wait_until("it was tried once more", || store.figures().failures > 1);
+    // As soon as there is room, what is written is read.
+    fs::remove_file(&in_the_way).unwrap();
+    let later = store.record_edit(&edit(Some("paused = true"), None)).unwrap();
+    assert!(later > number);
+    assert!(store.list_laid_over().unwrap().is_empty());
+    wait_until("it is written", || !store.figures().is_failing && n_polls(&store) == 2);
+    drop(store);
+    assert!(place.open().list_laid_over().unwrap().is_empty());
+}
+
+#[test]
+fn a_file_with_rows_that_only_its_wal_has_is_not_read_without_it() {
+    let place = Place::new();
+    drop(place.open());
+    let store = place.open();
+    store.record_edit(&edit(None, Some("paused = true"))).unwrap();
+    // As a killed process leaves them, but for the index of the WAL.
+    let copy = Place::new();
+    for name in ["lineside.db", "lineside.db-wal"] {
+        fs::copy(place.folder.path().join(name), copy.folder.path().join(name)).unwrap();
+    }
+    let in_the_way = prevent_wal(&copy);
+    assert!(matches!(refused(&copy), StoreError::Unusable { .. }));
+    fs::remove_file(in_the_way).unwrap();
+    assert_eq!(copy.open().list_laid_over().unwrap().len(), 1);
 }
 
 #[test]
