@@ -351,17 +351,17 @@ fn no_system_breaks_a_look() {
 fn the_papers_list_each_kind() {
     list::hold(
         "gbfs",
-        "systems of GBFS",
-        "Versions 1.0 to 3.1. The fields are those of the official JSON schemas, and what these forbid is an error;\n\
-         fields that no version knows are let pass, as they let them pass. [What differs](differences.md) is said.\n\
+        "GBFS systems",
+        "Versions 1.0 to 3.1. The fields are those of the official JSON schemas, and a violation of a schema is an error;\n\
+         fields that no version defines are accepted, as in the schemas. There are [a few differences](differences.md).\n\
          \n\
-         What the specification only recommends is a warning, such as that the types of a station's vehicles together are all that can be rented there, and its docks\n\
-         by types at least all docks that are free (`count_unlike_sum`): one that takes several types may be counted with each of them.\n\
+         A violation of a mere recommendation is a warning. An example is `count_unlike_sum`: the vehicles of all types at a station together are those that can be rented there, and its docks\n\
+         by type are at least all free docks, as a dock that takes several types may be counted for each of them.\n\
          \n\
-         In versions before 3.0 files are there once for each language. All are looked at, of 20 languages at most, each with the files of its own language: what is said of\n\
-         a further language's names its file as `fr/system_information.json`. A file that a further language lists by the address of the first one's is told of\n\
-         once. A file that `gbfs.json` lists and that is not in the folder that is checked is `unreachable_file`, as one is that cannot be fetched.\n\
-         [By which names](../guide/checking.md#systems-in-folders) a folder is looked through is said, and the finding has them.\n",
+         In versions before 3.0 there is a set of files for each language. All sets are validated, of at most 20 languages, each with the files of its own language: a finding in\n\
+         a further language names its file as `fr/system_information.json`. A file that a further language lists by the address of the first language's file is reported\n\
+         once. A file that `gbfs.json` lists and that is not in the validated folder is `unreachable_file`, like a file that cannot be fetched.\n\
+         The finding has [the names](../guide/checking.md#systems-in-folders) under which the folder was searched.\n",
         kinds(),
     );
 }

@@ -98,8 +98,8 @@ fn no_publication_breaks_a_look() {
 fn the_papers_list_each_kind() {
     list::hold(
         "netex",
-        "publications of NeTEx",
-        "Of any profile: what all of them ask for, and what cannot be. What cannot be read at all is told by the codes\n\
+        "NeTEx publications",
+        "Rules for every profile: elements that all profiles require, and values that are impossible. Data that cannot be read are reported under the codes\n\
          of the decoder, and not as missing.",
         kinds(),
     );

@@ -182,10 +182,10 @@ fn the_schedule_that_cases_start_from_has_no_faults() {
 /// The list of all kinds, as it stands in the papers.
 fn list() -> String {
     let mut list = String::from(
-        "# What is said about schedules and real time\n\n\
-         Each code is that of a reference validator, with its severity and its way of counting; [what differs](differences.md) is\n\
-         said. A code's page says what it means and what to do, and its examples are tests.\n\
-         Of other formats: [GBFS](gbfs.md), [SIRI](siri.md), [NeTEx](netex.md); [what cannot be decoded](decoding.md).\n\n\
+        "# Rules for schedules and real time\n\n\
+         The codes, severities and counts are those of the reference validators; there are [a few differences](differences.md).\n\
+         The page of a code says what it means and how to fix it, and its examples are tests.\n\
+         Other formats: [GBFS](gbfs.md), [SIRI](siri.md), [NeTEx](netex.md); [data that cannot be decoded](decoding.md).\n\n\
          ## Schedules\n\n",
     );
     rows(&mut list, "gtfs", kinds().collect());
@@ -195,7 +195,7 @@ fn list() -> String {
     rows(&mut list, "gtfs_rt", numbered);
     list.push_str(
         "\n## Real time, beyond the reference\n\n\
-         What it does not ask: whether message and schedule fit each other, how fresh each entity is, and where vehicles can be.\n\n",
+         Rules that the reference does not have: whether message and schedule match, how fresh each entity is, and where vehicles can be.\n\n",
     );
     rows(&mut list, "gtfs_rt", words);
     list

@@ -108,9 +108,9 @@ fn no_message_breaks_a_look() {
 fn the_papers_list_each_kind() {
     list::hold(
         "siri",
-        "messages of SIRI",
-        "Estimated timetables, vehicle monitoring, stop monitoring and situation exchange of 2.0 and 2.1. Times are held\n\
-         against the `ResponseTimestamp` of the message, not against the clock. What cannot be read at all is told by the codes\n\
+        "SIRI messages",
+        "Estimated timetables, vehicle monitoring, stop monitoring and situation exchange of 2.0 and 2.1. Times are compared\n\
+         with the `ResponseTimestamp` of the message, not with the clock. Data that cannot be read are reported under the codes\n\
          of the decoder, and not as missing.",
         kinds(),
     );

@@ -27,8 +27,8 @@ fn list(
     kinds: impl Iterator<Item = &'static Kind>,
 ) -> String {
     let mut list = format!(
-        "# What is said about {what}\n\n{words}\n\
-         A code's page says what it means and what to do, and its examples are tests.\n\n\
+        "# Rules for {what}\n\n{words}\n\
+         The page of a code says what it means and how to fix it, and its examples are tests.\n\n\
          | code | severity | what is wrong |\n|---|---|---|\n"
     );
     let mut kinds: Vec<&Kind> = kinds.collect();
