@@ -6,9 +6,9 @@ const FILE: Field = (
     "filename",
     "The file; one in a further language has that before its name, as `fr/system_information.json`.",
 );
-const PATH: Field = ("path", "Where it stands in the file, as a JSON pointer.");
-const VALUE: Field = ("value", "What stands there.");
-const EXPECTED: Field = ("expected", "What may stand there.");
+const PATH: Field = ("path", "Its place in the file, as a JSON pointer.");
+const VALUE: Field = ("value", "The value.");
+const EXPECTED: Field = ("expected", "The allowed values.");
 const REASON: Field = ("reason", "What is wrong, in words.");
 const BECAUSE: Field = ("because", "What asks for it, where it need not be there always.");
 

@@ -17,7 +17,7 @@ pub(in crate::rules::gtfs) static KIND: Kind = Kind {
     fields: &[
         ("childFilename", "The file with the reference."),
         ("childFieldName", "The field that refers."),
-        ("parentFilename", "The file that it refers to; two, if the id may stand in either."),
+        ("parentFilename", "The file that it refers to; two, if the id may be in either."),
         ("parentFieldName", "The field there."),
         ("fieldValue", "The id that is not there."),
         ("csvRowNumber", "The line of the row that refers."),

@@ -18,7 +18,7 @@ static KIND: Kind = Kind {
     fields: &[
         ("filename", "The file."),
         ("fieldName", "The field."),
-        ("fieldValue", "What stands there."),
+        ("fieldValue", "The value."),
         ("csvRowNumber", "The line of the row."),
     ],
     page: include_str!("mixed_case_recommended_field.md"),

@@ -18,7 +18,7 @@ static EQUAL: Kind = Kind {
         ("entityId", "The row's id, if the file has one."),
         ("startFieldName", "The field of the beginning."),
         ("endFieldName", "The field of the end."),
-        ("value", "What stands in both."),
+        ("value", "The value of both."),
     ],
     page: include_str!("start_and_end_range_equal.md"),
 };

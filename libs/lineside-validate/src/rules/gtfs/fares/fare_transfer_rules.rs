@@ -32,7 +32,7 @@ static INVALID: Kind = Kind {
     severity: Severity::Error,
     fields: &[
         ("csvRowNumber", "The line of the row."),
-        ("transferCount", "What stands in `transfer_count`."),
+        ("transferCount", "The value of `transfer_count`."),
     ],
     page: include_str!("fare_transfer_rule_invalid_transfer_count.md"),
 };

@@ -32,7 +32,7 @@ static UNEXPECTED: Kind = Kind {
     fields: &[
         ("csvRowNumber", "The line of the row."),
         ("fieldName", "The field that should be empty."),
-        ("fieldValue", "What stands there."),
+        ("fieldValue", "The value."),
     ],
     page: include_str!("translation_unexpected_value.md"),
 };

@@ -13,7 +13,7 @@ use crate::{
 pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&NO_STOP, &NO_PARENT], files: &[], check };
 
 const FIELDS: &[(&str, &str)] =
-    &[LINE, STOP_ID, STOP_NAME, ("stopAccess", "How it is said to be reached."), LOCATION_TYPE];
+    &[LINE, STOP_ID, STOP_NAME, ("stopAccess", "How riders reach it, by the data."), LOCATION_TYPE];
 
 static NO_STOP: Kind = Kind {
     code: "stop_access_specified_for_incorrect_location",

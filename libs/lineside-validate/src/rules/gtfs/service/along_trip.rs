@@ -58,7 +58,7 @@ static DISTANCE: Kind = Kind {
         ("tripId", "The trip."),
         ("stopId", "The stop."),
         ("csvRowNumber", "The line of the row."),
-        ("shapeDistTraveled", "The distance that stands there."),
+        ("shapeDistTraveled", "The distance."),
         ("stopSequence", "The position in the trip."),
         ("prevCsvRowNumber", "The line of the stop before it."),
         ("prevShapeDistTraveled", "The distance there."),

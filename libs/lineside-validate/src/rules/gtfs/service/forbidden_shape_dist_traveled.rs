@@ -17,7 +17,7 @@ static KIND: Kind = Kind {
         ("tripId", "The trip."),
         ("locationGroupId", "The group of stops, if the row has one."),
         ("locationId", "The zone, if the row has one."),
-        ("shapeDistTraveled", "The distance that stands there."),
+        ("shapeDistTraveled", "The distance."),
     ],
     page: include_str!("forbidden_shape_dist_traveled.md"),
 };
