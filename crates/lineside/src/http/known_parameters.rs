@@ -1,7 +1,8 @@
 //! Refuses query parameters that an address does not have, and values given twice, before any handler runs.
 //!
-//! A misspelt filter that is ignored answers another question than the one that was asked. Which parameters an address has
-//! is read from the description of the API, so the two cannot differ.
+//! A misspelt filter that is ignored answers another question than the one that was asked, and a misspelt `dry_run` applies
+//! an edit. The parameters of an address come from the description of the API, so the two cannot differ; those of pages and
+//! their files from [`pages::PAGES`] and [`pages::FILES`].
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use http::Method;
 use serde_json::Value;
 
 use super::errors::Refusal;
-use super::websocket;
+use super::{openapi, websocket};
+use crate::pages;
 use crate::spelling::find_nearest;
 
 /// Names of other APIs for what a parameter here is called.
@@ -39,7 +41,16 @@ const SYNONYMS: [(&str, &str); 18] = [
 /// The longest name that a refusal repeats.
 const NAME_CHARS_MAX: usize = 100;
 
-/// The query parameters of every address that is read.
+/// The methods that an address of the description may have.
+const METHODS: [(&str, Method); 5] = [
+    ("get", Method::GET),
+    ("post", Method::POST),
+    ("put", Method::PUT),
+    ("patch", Method::PATCH),
+    ("delete", Method::DELETE),
+];
+
+/// The query parameters of every address.
 #[derive(Debug, Default)]
 pub(super) struct KnownParameters {
     /// Addresses with the most literal segments first.
@@ -50,9 +61,13 @@ pub(super) struct KnownParameters {
 struct Address {
     /// Such as `/gtfs/{feed}.zip`.
     template: Box<str>,
+    /// `None` for any.
+    method: Option<Method>,
     parameters: Vec<Parameter>,
     /// SIRI's names are written in any case.
     ignores_case: bool,
+    /// Pages take what campaigns append to links, and answer people with a page.
+    is_page: bool,
 }
 
 #[derive(Debug)]
@@ -62,41 +77,39 @@ struct Parameter {
 }
 
 impl KnownParameters {
-    /// Reads them from the finished description.
-    pub(super) fn from_description(document: &Value) -> Self {
+    /// Reads them from the finished description, and from the tables of what it does not describe.
+    pub(super) fn new(document: &Value) -> Self {
         let paths = document["paths"].as_object().into_iter().flatten();
-        let mut addresses: Vec<Address> = paths
-            // Clients of the Centrifuge protocol append parameters of their own.
-            .filter(|(path, _)| path.as_str() != websocket::PATH)
-            .filter_map(|(path, item)| Some(Address::new(path, item.get("get")?)))
+        // Clients of the Centrifuge protocol append parameters of their own.
+        let described = paths.filter(|(path, _)| path.as_str() != websocket::PATH);
+        let described = described.flat_map(|(path, item)| {
+            METHODS.iter().filter_map(move |(name, method)| {
+                Some(Address::from_operation(path, method.clone(), item.get(name)?))
+            })
+        });
+        let page = |(template, names): &(&str, &[&str])| Address::from_names(template, names, true);
+        let file =
+            |(template, names): &(&str, &[&str])| Address::from_names(template, names, false);
+        let mut addresses: Vec<Address> = described
+            .chain(pages::PAGES.iter().map(page))
+            .chain(pages::FILES.iter().map(file))
+            .chain([Address::from_names(openapi::PATH, &[], false)])
             .collect();
-        let placeholders = |address: &Address| address.template.matches('{').count();
-        addresses.sort_by_key(placeholders);
+        addresses.sort_by_key(|address| address.template.matches('{').count());
         Self { addresses }
     }
 
-    /// Checks the query of a request for `path`.
-    ///
-    /// # Errors
-    /// [`Refusal::UnknownParameter`] or [`Refusal::RepeatedParameter`] for the first one that is wrong.
-    fn check(&self, path: &str, query: &str) -> Result<(), Refusal> {
-        let Some(address) = self.addresses.iter().find(|address| address.fits(path)) else {
-            return Ok(());
-        };
-        let mut seen: Vec<&str> = Vec::new();
-        for (name, _) in url::form_urlencoded::parse(query.as_bytes()) {
-            let Some(known) = address.find(&name) else { return Err(address.refuse(&name)) };
-            if !known.is_list && seen.contains(&&*known.name) {
-                return Err(Refusal::RepeatedParameter(known.name.to_string()));
-            }
-            seen.push(&known.name);
-        }
-        Ok(())
+    /// The address that a request is for; `None` for one that takes anything.
+    fn find(&self, method: &Method, path: &str) -> Option<&Address> {
+        let method = if *method == Method::HEAD { &Method::GET } else { method };
+        let has_method =
+            |address: &&Address| address.method.as_ref().is_none_or(|known| known == method);
+        self.addresses.iter().filter(has_method).find(|address| address.fits(path))
     }
 }
 
 impl Address {
-    fn new(template: &str, operation: &Value) -> Self {
+    fn from_operation(template: &str, method: Method, operation: &Value) -> Self {
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let parameters = parameters.filter(|parameter| parameter["in"] == "query");
         let parameter = |parameter: &Value| Parameter {
@@ -105,9 +118,46 @@ impl Address {
         };
         Self {
             template: template.into(),
+            method: Some(method),
             parameters: parameters.map(parameter).collect(),
             ignores_case: template.starts_with("/siri/"),
+            is_page: false,
         }
+    }
+
+    fn from_names(template: &str, names: &[&str], is_page: bool) -> Self {
+        let parameter = |name: &&str| Parameter {
+            name: (*name).into(),
+            is_list: pages::LISTS.contains(&(template, *name)),
+        };
+        Self {
+            template: template.into(),
+            method: None,
+            parameters: names.iter().map(parameter).collect(),
+            ignores_case: false,
+            is_page,
+        }
+    }
+
+    /// Checks the query of a request.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownParameter`] or [`Refusal::RepeatedParameter`] for the first one that is wrong.
+    fn check(&self, query: &str) -> Result<(), Refusal> {
+        let mut seen: Vec<&str> = Vec::new();
+        for (name, _) in url::form_urlencoded::parse(query.as_bytes()) {
+            let Some(known) = self.find(&name) else {
+                if self.is_page && pages::is_for_tracking(&name) {
+                    continue;
+                }
+                return Err(self.refuse(&name));
+            };
+            if !known.is_list && seen.contains(&&*known.name) {
+                return Err(Refusal::RepeatedParameter(known.name.to_string()));
+            }
+            seen.push(&known.name);
+        }
+        Ok(())
     }
 
     /// Whether `path` is one of the addresses that the template stands for.
@@ -116,6 +166,7 @@ impl Address {
         loop {
             match (wanted.next(), given.next()) {
                 (None, None) => return true,
+                (Some(rest), Some(_)) if rest.starts_with("{*") => return true,
                 (Some(wanted), Some(given)) if segment_fits(wanted, given) => {}
                 _ => return false,
             }
@@ -166,11 +217,15 @@ pub(super) async fn refuse_unknown_parameters(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
-    if let Some(query) = request.uri().query().filter(|_| is_read)
-        && let Err(refusal) = known.check(request.uri().path(), query)
+    let (method, uri) = (request.method(), request.uri());
+    if let Some(query) = uri.query()
+        && let Some(address) = known.find(method, uri.path())
+        && let Err(refusal) = address.check(query)
     {
-        return refusal.into_response();
+        return match address.is_page {
+            true => pages::refuse_parameters(uri, request.headers(), refusal),
+            false => refusal.into_response(),
+        };
     }
     next.run(request).await
 }
@@ -186,18 +241,27 @@ mod tests {
         let list =
             json!({ "name": "channel", "in": "query", "schema": { "type": ["array", "null"] } });
         let feed = json!({ "name": "feed", "in": "path", "schema": { "type": "string" } });
-        KnownParameters::from_description(&json!({ "paths": {
+        KnownParameters::new(&json!({ "paths": {
             "/stops": { "get": { "parameters": [text("near"), text("limit"), text("q")] } },
             "/events": { "get": { "parameters": [list, text("token")] } },
             "/gtfs/{feed}.zip": { "get": { "parameters": [feed] } },
             "/siri/{service}": { "get": { "parameters": [text("LineRef")] } },
             "/publish": { "post": {} },
+            "/edit": { "get": {}, "post": { "parameters": [text("dry_run")] } },
         } }))
+    }
+
+    fn check(path: &str, query: &str) -> Result<(), Refusal> {
+        check_method(&Method::GET, path, query)
+    }
+
+    fn check_method(method: &Method, path: &str, query: &str) -> Result<(), Refusal> {
+        known().find(method, path).map_or(Ok(()), |address| address.check(query))
     }
 
     #[track_caller]
     fn check_unknown(path: &str, query: &str, name: &str, nearest: Option<&str>) {
-        match known().check(path, query) {
+        match check(path, query) {
             Err(Refusal::UnknownParameter { name: found, nearest: suggested, .. }) => {
                 assert_eq!((found.as_str(), suggested.as_deref()), (name, nearest), "{query}");
             }
@@ -217,19 +281,40 @@ mod tests {
     #[test]
     fn a_value_is_given_once_and_a_list_as_often_as_it_has_items() {
         let repeated = Err(Refusal::RepeatedParameter("limit".to_owned()));
-        assert_eq!(known().check("/stops", "limit=&limit=x"), repeated);
-        assert_eq!(known().check("/events", "channel=a&channel=b&token=x"), Ok(()));
+        assert_eq!(check("/stops", "limit=&limit=x"), repeated);
+        assert_eq!(check("/events", "channel=a&channel=b&token=x"), Ok(()));
     }
 
     #[test]
     fn names_of_siri_are_written_in_any_case() {
-        assert_eq!(known().check("/siri/et", "lineref=1"), Ok(()));
+        assert_eq!(check("/siri/et", "lineref=1"), Ok(()));
     }
 
     #[test]
     fn other_addresses_are_left_to_their_handlers() {
-        for path in ["/nowhere", "/gtfs/.zip", "/stops/more", "/publish"] {
-            assert_eq!(known().check(path, "x=1"), Ok(()), "{path}");
+        for path in ["/nowhere", "/gtfs/.zip", "/stops/more", "/publish", "/assets/plain/1/ops.js"]
+        {
+            assert_eq!(check(path, "x=1"), Ok(()), "{path}");
         }
+    }
+
+    #[test]
+    fn each_method_has_its_own_parameters() {
+        assert_eq!(check_method(&Method::POST, "/edit", "dry_run=true"), Ok(()));
+        for (method, query) in
+            [(Method::POST, "dryrun=true"), (Method::GET, "dry_run=true"), (Method::HEAD, "x=1")]
+        {
+            assert!(check_method(&method, "/edit", query).is_err(), "{method} {query}");
+        }
+        assert_eq!(check_method(&Method::DELETE, "/edit", "x=1"), Ok(()), "it is 405");
+    }
+
+    #[test]
+    fn pages_take_what_campaigns_append_and_refuse_the_rest() {
+        assert_eq!(check("/docs/operate/monitoring", "utm_source=mail&fbclid=1"), Ok(()));
+        assert_eq!(check("/map", "route=a:1&route=a:2&gclid=1"), Ok(()));
+        check_unknown("/delays/city", "rute=1", "rute", Some("route"));
+        check_unknown("/delays/city/badge.svg", "utm_source=mail", "utm_source", None);
+        assert!(check("/map", "stop=a:1&stop=a:2").is_err());
     }
 }

@@ -82,14 +82,14 @@ use crate::pages;
 pub(crate) fn router(app: &App) -> Router {
     let (api, document) = documented_routes(app).split_for_parts();
     let document = Arc::new(openapi::finish(&document));
-    let known = Arc::new(KnownParameters::from_description(&document));
+    let known = Arc::new(KnownParameters::new(&document));
     let router = api
         .merge(openapi::router(&document))
-        .layer(middleware::from_fn_with_state(known, refuse_unknown_parameters))
         .merge(map_files::router())
         .with_state(app.clone())
         .merge(pages::router(app.clone(), document))
         .merge(crate::demo::router(app))
+        .layer(middleware::from_fn_with_state(known, refuse_unknown_parameters))
         .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
         .fallback(unknown_path);
     layers::wrap(router, app)

@@ -33,6 +33,7 @@ mod network_alerts;
 mod networks;
 mod of_network;
 mod ops;
+mod parameters;
 mod problems;
 mod query;
 mod recipes;
@@ -61,6 +62,7 @@ use crate::http::represent_pages;
 pub(crate) use context::{keep_context, provide_context};
 pub(crate) use layout::not_found;
 pub(crate) use login::LOGIN;
+pub(crate) use parameters::{FILES, LISTS, PAGES, is_for_tracking, refuse_parameters};
 pub(crate) use validate::is_for_visitors;
 
 /// How the addresses of the dashboard begin.

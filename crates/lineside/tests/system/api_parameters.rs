@@ -1,18 +1,28 @@
 //! What the description of the API says of parameters holds: unknown, repeated and unbounded ones are refused.
 
+use std::collections::BTreeSet;
+
+use reqwest::Method;
 use serde_json::Value;
 
-use crate::support::http::{assert_problem, get, get_json, problem};
+use crate::support::http::{assert_problem, get, get_json, get_with, header, json, problem, send};
 use crate::support::shared_demo;
+
+/// Each address of the description with the operations of one method.
+fn operations(document: &Value, method: &str) -> Vec<(String, Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let of_method = paths.filter_map(|(path, item)| Some((path, item.get(method)?)));
+    of_method
+        .filter(|(path, _)| *path != "/connection/websocket")
+        .map(|(path, operation)| (path.clone(), operation.clone()))
+        .collect()
+}
 
 /// Each address that is read without being an admin, with its operation.
 fn read_operations(document: &Value) -> Vec<(String, Value)> {
-    let paths = document["paths"].as_object().unwrap().iter();
-    let read = paths.filter_map(|(path, item)| Some((path, item.get("get")?)));
-    read.filter(|(path, _)| *path != "/connection/websocket")
-        .filter(|(_, operation)| operation["tags"][0] != "admin")
-        .map(|(path, operation)| (path.clone(), operation.clone()))
-        .collect()
+    let mut all = operations(document, "get");
+    all.retain(|(_, operation)| operation["tags"][0] != "admin");
+    all
 }
 
 /// An address that the template stands for: of the city where it takes a feed, of the first word where only some are taken.
@@ -45,6 +55,112 @@ async fn every_address_that_is_read_refuses_a_parameter_that_it_does_not_have() 
         let path = address(&template, &operation);
         check_refused(&format!("{server}{path}?unheard_of=1"), "unknown_parameter").await;
     }
+}
+
+#[tokio::test]
+async fn every_method_refuses_a_parameter_that_it_does_not_have_before_it_does_anything() {
+    let server = shared_demo();
+    let document = get_json(&format!("{server}/api/v1/openapi.json")).await;
+    let mut tried = 0;
+    for method in [Method::GET, Method::POST, Method::PATCH, Method::DELETE] {
+        for (template, operation) in operations(&document, &method.as_str().to_lowercase()) {
+            let url = format!("{server}{}?dryrun=true", address(&template, &operation));
+            let reply = send(method.clone(), &url, &[]).await;
+            assert_eq!(reply.status(), 400, "{method} {url}");
+            assert_eq!(json(reply).await["code"], "unknown_parameter", "{method} {url}");
+            tried += usize::from(method != Method::GET);
+        }
+    }
+    assert!(tried >= 15, "{tried}");
+}
+
+#[tokio::test]
+async fn pictures_and_what_scripts_fetch_refuse_too() {
+    let server = shared_demo();
+    for path in [
+        "/delays/city/badge.svg?rute=1",
+        "/feeds/city/report.svg?utm_source=mail",
+        "/map/stop?feed=city&stop=1",
+        "/map/trip?feed=city&trip=1",
+        "/ops/tiles?ranges=1d",
+        "/api/v1/openapi.json?pretty=1",
+    ] {
+        check_refused(&format!("{server}{path}"), "unknown_parameter").await;
+    }
+    for path in ["/delays/city/badge.svg?_=1", "/feeds/city/report.svg?_=1"] {
+        assert_eq!(get(&format!("{server}{path}")).await.status(), 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_refuses_a_parameter_with_a_page_that_leads_on() {
+    let server = shared_demo();
+    let url = format!("{server}/delays/city?rute=R1&utm_source=mail");
+    let reply = get_with(&url, &[("accept", "text/html")]).await;
+    assert_eq!(reply.status(), 400);
+    assert!(header(&reply, "content-type").starts_with("text/html"));
+    let page = reply.text().await.unwrap();
+    for link in [
+        "class=\"corrected\" href=\"/delays/city?route=R1&amp;utm_source=mail\"",
+        "class=\"without\" href=\"/delays/city?utm_source=mail\"",
+        "noindex",
+    ] {
+        assert!(page.contains(link), "no {link} in {page}");
+    }
+    // Programs get the refusal.
+    check_refused(&url, "unknown_parameter").await;
+    let url = format!("{server}/delays/city?embed=1&x=1");
+    let embedded = get_with(&url, &[("accept", "text/html")]).await;
+    let policy = header(&embedded, "content-security-policy").to_owned();
+    assert!(policy.contains("frame-ancestors *"), "it stands where the page would have: {policy}");
+    for path in ["/?utm_source=mail", "/map?fbclid=1", "/docs/guide/reports?gclid=1"] {
+        assert_eq!(get(&format!("{server}{path}")).await.status(), 200, "{path}");
+    }
+}
+
+/// The addresses that a page links to or sends its forms to on this server, with a query.
+fn queried(page: &str) -> Vec<String> {
+    let values = page.split("href=\"").chain(page.split("action=\"")).skip(1);
+    let values = values.filter_map(|rest| rest.split('"').next());
+    values
+        .filter(|address| address.starts_with('/') && address.contains('?'))
+        .map(|address| address.split('#').next().unwrap().replace("&amp;", "&"))
+        .collect()
+}
+
+#[tokio::test]
+async fn pages_link_only_to_addresses_with_parameters_that_exist() {
+    let server = shared_demo();
+    let (mut seen, mut waiting) = (BTreeSet::new(), vec!["/".to_owned()]);
+    let stops = get_json(&format!("{server}/api/v1/stops?limit=1")).await;
+    let stop = stops["items"][0]["id"].as_str().unwrap();
+    waiting.extend(
+        [
+            "/feeds/city",
+            "/feeds/city-trips",
+            "/networks/city",
+            "/delays/city",
+            "/alerts/city",
+            "/map",
+            "/ops",
+            "/feeds/city/versions",
+        ]
+        .map(str::to_owned),
+    );
+    waiting.push(format!("/stops/city/{stop}"));
+    while let Some(path) = waiting.pop() {
+        if seen.len() > 150 || path.starts_with("/events") || !seen.insert(path.clone()) {
+            continue;
+        }
+        let reply = get_with(&format!("{server}{path}"), &[("accept", "text/html")]).await;
+        let (status, kind) = (reply.status(), header(&reply, "content-type").to_owned());
+        let text = reply.text().await.unwrap();
+        assert!(status != 400 || !text.contains("nknown parameter"), "{path}: {text}");
+        if kind.starts_with("text/html") {
+            waiting.extend(queried(&text));
+        }
+    }
+    assert!(seen.len() > 30, "{seen:?}");
 }
 
 #[tokio::test]
@@ -105,5 +221,4 @@ async fn a_file_may_be_asked_for_past_caches() {
     ] {
         assert_eq!(get(&format!("{server}{path}?_=1700000000")).await.status(), 200, "{path}");
     }
-    assert_eq!(get(&format!("{server}/?utm_source=mail")).await.status(), 200);
 }

@@ -1,0 +1,179 @@
+//! The query parameters of addresses that openapi.json does not describe: pages, pictures, and what the pages' scripts fetch;
+//! and the page for a link with another one.
+//!
+//! A new parameter of a page is added here, or the address refuses it.
+
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use maud::html;
+
+use super::layout::{self, Page, Section};
+use crate::delays;
+use crate::http::{Embeddable, Parameters, Refusal};
+
+/// Addresses of pages, with the parameters that each takes.
+pub(crate) const PAGES: &[(&str, &[&str])] = &[
+    ("/", &["q", "format", "theme", "publisher", "state", "report", "page"]),
+    ("/alerts/{feed}", &["page", "lang"]),
+    ("/api", &[]),
+    ("/api/v1", &[]),
+    ("/delays/{feed}", &["route", "stop", "embed"]),
+    ("/demo/faults", &[]),
+    ("/docs", &[]),
+    ("/docs/{*path}", &[]),
+    ("/feeds/{feed}", &["lang"]),
+    ("/feeds/{feed}/versions", &["offset"]),
+    ("/feeds/{feed}/versions/{file}/report", &[]),
+    ("/login", &["next", "token"]),
+    ("/logout", &[]),
+    ("/map", &["at", "mode", "network", "q", "route", "show", "station", "stop", "vehicle"]),
+    ("/networks/{feed}", &["q", "page", "lines"]),
+    ("/ops", &["q", "state", "sort", "page", "range", "open", "done", "feed"]),
+    ("/ops/add", &["done", "feed"]),
+    ("/ops/feeds/{feed}", &["done", "feed"]),
+    ("/ops/feeds/{feed}/{act}", &[]),
+    ("/ops/feeds/{feed}/history/{n}/undo", &[]),
+    ("/ops/history", &["before", "done", "feed"]),
+    ("/ops/profile", &["seconds", "format"]),
+    ("/routes/{feed}/{route_id}", &["date", "lang"]),
+    ("/rules", &[]),
+    ("/rules/{code}", &[]),
+    ("/stops/{feed}/{stop_id}", &["lines", "limit", "after", "lang", "embed"]),
+    ("/trips/{feed}/{trip_id}", &["date", "start", "lang"]),
+    ("/validate", &[]),
+    ("/validate/sample", &[]),
+    ("/validate/{link}", &[]),
+];
+
+/// The same for pictures and for what scripts fetch.
+pub(crate) const FILES: &[(&str, &[&str])] = &[
+    ("/delays/{feed}/badge.svg", &["route", "stop", CACHE_BUSTER]),
+    ("/feeds/{feed}/report.svg", &[CACHE_BUSTER]),
+    ("/map/base-map.geojson", &[CACHE_BUSTER]),
+    ("/map/stop", &["feed", "stop_id"]),
+    ("/map/trip", &["feed", "trip_id", "start_date", "start_time"]),
+    ("/ops/rows/{feed}", &[]),
+    ("/ops/tiles", &["range"]),
+    ("/validate/{link}/report.json", &[]),
+];
+
+/// Parameters of these addresses that may be repeated.
+pub(crate) const LISTS: [(&str, &str); 2] =
+    [("/map", "route"), ("/stops/{feed}/{stop_id}", "lines")];
+
+/// A changing value that makes caches ask again.
+const CACHE_BUSTER: &str = "_";
+
+/// How the names of parameters begin that campaigns and analytics append to any link.
+const TRACKING_PREFIXES: [&str; 6] = ["utm_", "mtm_", "pk_", "hsa_", "_hs", "mc_"];
+/// Further names of that kind.
+const TRACKING_NAMES: [&str; 15] = [
+    "_ga",
+    "_gl",
+    "dclid",
+    "fbclid",
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "igshid",
+    "li_fat_id",
+    "msclkid",
+    "ref",
+    "ttclid",
+    "twclid",
+    "wbraid",
+    "yclid",
+];
+
+/// Whether a parameter only says where a visitor of a page came from.
+pub(crate) fn is_for_tracking(name: &str) -> bool {
+    TRACKING_NAMES.contains(&name) || TRACKING_PREFIXES.iter().any(|it| name.starts_with(it))
+}
+
+/// Answers a link to a page whose parameters are refused: with a page that leads on, or, to programs, with the refusal.
+pub(crate) fn refuse_parameters(
+    uri: &Uri,
+    accepted: &axum::http::HeaderMap,
+    refusal: Refusal,
+) -> Response {
+    let accepted = accepted.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
+        return refusal.into_response();
+    }
+    let query = uri.query().unwrap_or_default();
+    let is_embedded = delays::is_embedded(&Parameters::parse(query));
+    let mut page = Page::new("Check the link", Section::Other);
+    page.is_embedded = is_embedded;
+    page.is_indexed = false;
+    let (without, corrected) = correct(uri.path(), query, &refusal);
+    let main = html! {
+        div.page {
+            div.page-head {
+                h1 { "Check the link" }
+                p role="alert" { (refusal.words()) }
+            }
+            ul.links-in-line {
+                @if let Some(corrected) = corrected { li { a.corrected href=(corrected) { (corrected) } } }
+                li { a.without href=(without) { "Open the page without it" } }
+            }
+        }
+    };
+    let mut response = layout::reply(StatusCode::BAD_REQUEST, page.render(&main));
+    if is_embedded {
+        response.extensions_mut().insert(Embeddable);
+    }
+    response
+}
+
+/// The address without the refused parameter, and with the name that may be meant.
+fn correct(path: &str, query: &str, refusal: &Refusal) -> (String, Option<String>) {
+    let (refused, nearest) = match refusal {
+        Refusal::UnknownParameter { name, nearest, .. } => (name.as_str(), nearest.as_deref()),
+        Refusal::RepeatedParameter(name) => (name.as_str(), None),
+        _ => ("", None),
+    };
+    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+    let address = |replacement: Option<&str>| {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in &pairs {
+            match replacement.filter(|_| name == refused) {
+                Some(replacement) => drop(query.append_pair(replacement, value)),
+                None if name == refused => {}
+                None => drop(query.append_pair(name, value)),
+            }
+        }
+        match query.finish() {
+            empty if empty.is_empty() => path.to_owned(),
+            query => format!("{path}?{query}"),
+        }
+    };
+    (address(None), nearest.map(|nearest| address(Some(nearest))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_keep_the_other_parameters() {
+        let refusal = Refusal::UnknownParameter {
+            name: "rute".to_owned(),
+            nearest: Some("route".to_owned()),
+            known: Vec::new(),
+        };
+        let links = correct("/delays/city", "stop=a%26b&rute=1", &refusal);
+        let corrected = Some("/delays/city?stop=a%26b&route=1".to_owned());
+        assert_eq!(links, ("/delays/city?stop=a%26b".to_owned(), corrected));
+        assert_eq!(correct("/map", "rute=1", &refusal).0, "/map");
+    }
+
+    #[test]
+    fn what_campaigns_append_is_known() {
+        for name in ["utm_source", "fbclid", "gclid", "mc_eid"] {
+            assert!(is_for_tracking(name), "{name}");
+        }
+        for name in ["rute", "utm", "q"] {
+            assert!(!is_for_tracking(name), "{name}");
+        }
+    }
+}
