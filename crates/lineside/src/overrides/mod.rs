@@ -26,7 +26,7 @@ pub(crate) use self::log::{EditLog, before_and_after};
 pub(crate) use self::secrets::{HIDDEN, keep_secrets, redacted};
 pub(crate) use self::server_files::NOT_WEB;
 pub(crate) use self::shown::{defaults_of, keys_of};
-pub(crate) use self::undo::{UndoConflict, undo_edit};
+pub(crate) use self::undo::{UndoConflict, restore_before, undo_edit};
 
 /// Keys of a feed, as the configuration calls them, with their values in JSON.
 pub(crate) type Keys = Map<String, Value>;

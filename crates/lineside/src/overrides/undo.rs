@@ -104,6 +104,22 @@ pub(crate) fn undo_edit(
     Ok(next.if_any())
 }
 
+/// The override of a feed with the values before an edit for everything that the edit changed, also where later edits
+/// changed it again. One that added or removed a feed of no file is restored whole.
+pub(crate) fn restore_before(edit: &NumberedEdit, now: Option<&Override>) -> Option<Override> {
+    let (before, after) = before_and_after(&edit.1);
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let touched = changed_parts(&before, &after);
+    if touched.contains(&Part::Added) {
+        return before.if_any();
+    }
+    let mut next = now.cloned().unwrap_or_default();
+    for part in &touched {
+        part.copy(&before, &mut next);
+    }
+    next.if_any()
+}
+
 #[cfg(test)]
 mod tests {
     use lineside_ingest::{FeedId, Secret};
@@ -150,6 +166,21 @@ mod tests {
         assert_eq!(undo(2), Err(UndoConflict { part: "poll".to_owned(), by: Some(2) }));
         assert_eq!(undo(1), Ok(over(&json!({"keys": {"poll": "30s", "name": "A"}}))));
         assert_eq!(undo(0), Ok(over(&two)));
+    }
+
+    #[test]
+    fn the_values_before_an_edit_are_restored_over_later_ones() {
+        let (one, two) = (json!({"keys": {"poll": "30s"}}), json!({"keys": {"poll": "40s"}}));
+        let three = json!({"keys": {"poll": "50s", "name": "A"}});
+        let restored = restore_before(&edit(2, &one, &two), over(&three).as_ref());
+        assert_eq!(restored, over(&json!({"keys": {"poll": "30s", "name": "A"}})));
+        let restored = restore_before(&edit(1, &json!(null), &one), over(&three).as_ref());
+        assert_eq!(restored, over(&json!({"keys": {"name": "A"}})));
+        let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
+        let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
+        let restored = restore_before(&edit(1, &json!(null), &added), over(&named).as_ref());
+        assert_eq!(restored, None, "the feed goes");
+        assert_eq!(restore_before(&edit(3, &named, &json!(null)), None), over(&named));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::Settings;
 use crate::app::App;
 use crate::overrides::{
     BadKey, Difference, Keys, NOT_WEB, Override, Overrides, UndoConflict, check_schedules,
-    differences_of, find_faults, keep_secrets, lay_over, undo_edit,
+    differences_of, find_faults, keep_secrets, lay_over, restore_before, undo_edit,
 };
 
 /// Feeds that may be laid over: each is looked at whenever the configuration is read.
@@ -32,9 +32,17 @@ pub(crate) enum What {
     Pause,
     /// Its source is asked again.
     Resume,
-    /// An edit is taken back.
-    Undo(i64),
+    /// An edit is undone.
+    Undo {
+        /// Its number.
+        number: i64,
+        /// Whether keys that later edits changed are also set back to their values before it.
+        overwrites: bool,
+    },
 }
+
+/// Keys that say how a source is requested.
+const REQUEST_KEYS: [&str; 7] = ["url", "format", "headers", "query", "basic", "oauth2", "siri"];
 
 impl What {
     fn name(&self) -> &'static str {
@@ -45,7 +53,16 @@ impl What {
             Self::Revert => "revert",
             Self::Pause => "pause",
             Self::Resume => "resume",
-            Self::Undo(_) => "undo",
+            Self::Undo { .. } => "undo",
+        }
+    }
+
+    /// Whether the source of the feed would be requested in another way than before.
+    pub(crate) fn requests_otherwise(&self) -> bool {
+        match self {
+            Self::Add(_) => true,
+            Self::Change(keys) => REQUEST_KEYS.iter().any(|key| keys.contains_key(*key)),
+            _ => false,
         }
     }
 }
@@ -171,7 +188,9 @@ impl Settings {
         let base = file.feeds.iter().find(|feed| feed.id == *id);
         let known = app.ingest().feed(id.as_str());
         let after = match what {
-            What::Undo(number) => self.undone(app, id, *number, before.as_ref()).await?,
+            What::Undo { number, overwrites } => {
+                self.undone(app, id, (*number, *overwrites), before.as_ref()).await?
+            }
             _ => after(what, before.as_ref(), base, known.as_ref().map(|feed| feed.config()))?,
         };
         let mut next = Overrides::clone(&overrides);
@@ -232,7 +251,7 @@ impl Settings {
         &self,
         app: &App,
         id: &FeedId,
-        number: i64,
+        (number, overwrites): (i64, bool),
         now: Option<&Override>,
     ) -> Result<Option<Override>, NotEdited> {
         let (app, id) = (app.clone(), id.clone());
@@ -243,6 +262,9 @@ impl Settings {
         let found = tokio::task::spawn_blocking(read).await;
         let (found, edits) = found.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)?;
         let edit = found.ok_or(NotEdited::UnknownEdit)?;
+        if overwrites {
+            return Ok(restore_before(&edit, now));
+        }
         undo_edit(&edit, now, &edits).map_err(NotEdited::ChangedSince)
     }
 
@@ -271,7 +293,7 @@ impl Settings {
             what: what.name().to_owned(),
             before: text(&plan.before),
             after: text(&plan.after),
-            undoes: if let What::Undo(number) = what { Some(number) } else { None },
+            undoes: if let What::Undo { number, .. } = what { Some(number) } else { None },
         };
         let recording = app.clone();
         let record = move || recording.settings().log.record(edit);
@@ -364,7 +386,7 @@ fn after(
         (What::Remove, Some(_)) => return Ok(None),
         (What::Pause, Some(_)) => over.paused = true,
         (What::Resume, Some(_)) => over.paused = false,
-        (What::Undo(_), Some(_)) => {}
+        (What::Undo { .. }, Some(_)) => {}
     }
     Ok(over.if_any())
 }

@@ -248,6 +248,42 @@ async fn an_old_edit_is_undone_and_later_ones_of_other_keys_stay() {
     let (status, undone) = server.post(&undo(named)).await;
     assert_eq!((status, &undone["feed"]["keys"]), (200, &json!({})), "{undone}");
     assert_eq!(server.post(&undo(999)).await.1["code"], "unknown_edit");
+    // Over later edits, where that is asked for.
+    let first = change(json!({"poll": "11s", "name": "B"})).await;
+    change(json!({"poll": "12s"})).await;
+    assert_eq!(server.post(&undo(first)).await.0, 409);
+    let (status, tried) =
+        server.post(&format!("{}?overwrite=true&dry_run=true", undo(first))).await;
+    assert_eq!((status, &tried["edit"]), (200, &Value::Null), "{tried}");
+    let (status, restored) = server.post(&format!("{}?overwrite=true", undo(first))).await;
+    assert_eq!((status, &restored["feed"]["keys"]), (200, &json!({})), "{restored}");
+}
+
+#[tokio::test]
+async fn a_misspelt_dry_run_applies_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer, false);
+    let server = Server::start(folder.path(), producer).await;
+    let keys = json!({"id": "b", "url": "http://127.0.0.1:1/x"});
+    for (query, code) in [
+        ("dryrun=true", "unknown_parameter"),
+        ("dry_run", "bad_parameter"),
+        ("dry_run=", "bad_parameter"),
+        ("dry_run=yes", "bad_parameter"),
+        ("dry_run=true&dry_run=false", "bad_parameter"),
+    ] {
+        let path = format!("feeds?{query}");
+        let (status, refused) = server.ask(Method::POST, &path, Some(keys.clone())).await;
+        assert_eq!((status, refused["code"].as_str()), (400, Some(code)), "{query}: {refused}");
+    }
+    assert_eq!(server.post("feeds/a/pause?dry_run=true").await.1["code"], "unknown_parameter");
+    let deleted = server.ask(Method::DELETE, "feeds/a?dryrun=true", None).await;
+    assert_eq!(deleted.1["code"], "unknown_parameter");
+    assert_eq!(
+        (server.status_of("b").await, server.feed("a").await["paused"].clone()),
+        (404, json!(false))
+    );
 }
 
 #[tokio::test]

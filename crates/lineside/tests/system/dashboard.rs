@@ -205,11 +205,28 @@ async fn a_change_is_tried_applied_and_taken_back() {
     browser.do_it("/ops/feeds/a", &back).await;
     assert_eq!(browser.keys().await["poll"], Value::Null);
     let history = browser.page("/ops/history").await;
-    assert_eq!(history.matches("/undo\"").count(), 1, "the first edit changed the same key");
-    let path = history.split('"').find(|text| text.ends_with("/undo")).unwrap();
+    let undo = |page: &str| {
+        let form = page.split("method=\"post\" action=\"").nth(1).unwrap();
+        form.split('"').next().unwrap().to_owned()
+    };
+    let forms =
+        history.matches("/undo\"").count() - history.matches("href=\"/ops/feeds/a/history").count();
+    assert_eq!(forms, 1, "the first edit changed the same key");
+    let path = &undo(&history);
     let next = browser.do_it(path, &[("next", "/ops/history")]).await;
     assert_eq!(next, "/ops/history?done=undo&feed=a");
     assert_eq!(browser.keys().await["poll"], "30m");
+    // The values before an edit that others have changed since are previewed, then restored.
+    let again = [("do", "apply"), ("poll", "45m"), ("was.poll", "30m")];
+    browser.do_it("/ops/feeds/a", &again).await;
+    let history = browser.page("/ops/feeds/a").await;
+    let restore = history.split("href=\"").find(|text| text.starts_with("/ops/feeds/a/history/"));
+    let restore = restore.unwrap().split('"').next().unwrap();
+    let page = browser.page(restore).await;
+    assert!(page.contains("<del>45m</del>") && page.contains("name=\"overwrite\""), "{page}");
+    assert_eq!(browser.keys().await["poll"], "45m", "a preview changes nothing");
+    browser.do_it(restore, &[("overwrite", "true")]).await;
+    assert_ne!(browser.keys().await["poll"], "45m");
     browser.do_it("/ops/feeds/a/revert", &[]).await;
     assert_eq!(browser.keys().await, serde_json::json!({}));
 }
@@ -227,11 +244,16 @@ async fn a_feed_is_added_paused_and_removed() {
     let taken = browser.send("/ops/add", &[("do", "apply"), ("id", "a"), ("url", &url)]).await;
     assert_eq!(taken.status(), 422);
     let fields = [("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h")];
+    assert!(!browser.page("/ops/add").await.contains("value=\"apply\""), "first it is previewed");
     let tried = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
-    assert!(tried.text().await.unwrap().contains("id=\"preview\""));
+    let page = tried.text().await.unwrap();
+    for part in ["id=\"source-test\"", "id=\"preview\"", "value=\"apply\""] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    assert_eq!(producer.n_asked("/b"), 1, "a preview requests the source");
     assert_eq!(get(&format!("{}/api/v1/feeds/new", browser.process.url)).await.status(), 404);
     let tested = browser.send("/ops/add", &[&[("do", "test")], &fields[..]].concat()).await;
-    assert_eq!((tested.status().as_u16(), producer.n_asked("/b")), (200, 1));
+    assert_eq!((tested.status().as_u16(), producer.n_asked("/b")), (200, 2));
     let page = tested.text().await.unwrap();
     assert!(page.contains("id=\"source-test\"") && page.contains("id=\"preview\""), "{page}");
     let next = browser.do_it("/ops/add", &[&[("do", "apply")], &fields[..]].concat()).await;

@@ -8,13 +8,16 @@ use maud::{Markup, html};
 
 use super::admins::{Admin, refused};
 use super::done::Done;
-use super::of_the_moment;
+use super::{history, of_the_moment};
 use crate::app::App;
 use crate::http::admin::ask_now;
 use crate::http::{Refusal, limits};
 use crate::pages::forms::read_form;
 use crate::pages::layout::{self, Page, Section};
-use crate::settings::{NotEdited, Settings, What};
+use crate::settings::{Edited, NotEdited, Settings, What};
+
+/// The form's field that restores the values before an edit over those of later ones.
+const OVERWRITE: &str = "overwrite";
 
 /// Something that needs no more than to be said.
 #[derive(Clone, Copy)]
@@ -24,7 +27,7 @@ enum Act {
     Resume,
     Revert,
     Remove,
-    Undo(i64),
+    Undo { number: i64, overwrites: bool },
 }
 
 impl Act {
@@ -46,7 +49,7 @@ impl Act {
             Self::Resume => Done::Resume,
             Self::Revert => Done::Revert,
             Self::Remove => Done::Remove,
-            Self::Undo(_) => Done::Undo,
+            Self::Undo { .. } => Done::Undo,
         }
     }
 
@@ -57,7 +60,7 @@ impl Act {
             Self::Resume => What::Resume,
             Self::Revert => What::Revert,
             Self::Remove => What::Remove,
-            Self::Undo(number) => What::Undo(number),
+            Self::Undo { number, overwrites } => What::Undo { number, overwrites },
         };
         Settings::edit(app, id.clone(), what, false).await?;
         Ok(())
@@ -83,7 +86,7 @@ pub(super) async fn undo(
     request: Request,
 ) -> Response {
     match number.parse() {
-        Ok(number) => answer(&app, &id, Act::Undo(number), request).await,
+        Ok(number) => answer(&app, &id, Act::Undo { number, overwrites: false }, request).await,
         Err(_) => layout::not_found("No change has this number."),
     }
 }
@@ -96,6 +99,10 @@ async fn answer(app: &App, id: &str, act: Act, request: Request) -> Response {
     let form = match read_form(request, limits::REQUEST_BODY_BYTES_MAX).await {
         Ok((_, form)) => form,
         Err(refusal) => return refused(refusal, &own),
+    };
+    let act = match act {
+        Act::Undo { number, .. } => Act::Undo { number, overwrites: form.one(OVERWRITE).is_some() },
+        act => act,
     };
     match act.carry_out(app, &id).await {
         Ok(()) => go_on(&act.done().told_at(form.one("next").unwrap_or(&own), &id)),
@@ -119,16 +126,60 @@ pub(super) async fn confirm(
     let Some(id) = id else { return layout::not_found("Unknown action.") };
     let own = super::settings::address(&id);
     match Settings::edit(&app, id.clone(), What::Remove, true).await {
-        Ok(tried) => {
-            let title = format!("Remove {id}");
-            let mut page = Page::new(&title, Section::Operation);
-            page.class = "ops-page";
-            page.styles = &["ops.css"];
-            let main = question(&id, tried.in_file);
-            of_the_moment(layout::reply(StatusCode::OK, page.render(&main)))
-        }
+        Ok(tried) => confirmation(&format!("Remove {id}"), &question(&id, tried.in_file)),
         Err(NotEdited::UnknownFeed) => layout::not_found("No feed has this name."),
         Err(why) => refused(why.into(), &own),
+    }
+}
+
+fn confirmation(title: &str, main: &Markup) -> Response {
+    let mut page = Page::new(title, Section::Operation);
+    page.class = "ops-page";
+    page.styles = &["ops.css"];
+    of_the_moment(layout::reply(StatusCode::OK, page.render(main)))
+}
+
+/// Shows what restoring the values before an edit would change, with the button that does it.
+pub(super) async fn confirm_restore(
+    State(app): State<App>,
+    _: Admin,
+    Path((id, number)): Path<(String, String)>,
+) -> Response {
+    let (Ok(id), Ok(number)) = (FeedId::new(&id), number.parse()) else {
+        return layout::not_found("No change has this number.");
+    };
+    let own = super::settings::address(&id);
+    let what = What::Undo { number, overwrites: true };
+    match Settings::edit(&app, id.clone(), what, true).await {
+        Ok(tried) => {
+            let title = format!("Restore the values before change {number}");
+            confirmation(&title, &restore_preview(&title, &own, number, &tried))
+        }
+        Err(NotEdited::UnknownEdit) => layout::not_found("No change has this number."),
+        Err(why) => refused(why.into(), &own),
+    }
+}
+
+fn restore_preview(title: &str, own: &str, number: i64, tried: &Edited) -> Markup {
+    html! {
+        div.page {
+            div.page-head {
+                p.crumbs { a href="/ops" { "Operations" } " / " a href=(own) { (own.rsplit('/').next().unwrap_or_default()) } }
+                h1 { (title) }
+                p { "Later changes of the same keys are overwritten. They stay in the history." }
+            }
+            section.card.preview aria-labelledby="preview" {
+                h2 #preview { "Preview" }
+                div.card-body.stack {
+                    (history::changes(&tried.differences, "not set"))
+                    form.act-line method="post" action=(format!("{own}/history/{number}/undo")) {
+                        input type="hidden" name=(OVERWRITE) value="true";
+                        button.button type="submit" { "Restore" }
+                        a.button.plain href=(own) { "Cancel" }
+                    }
+                }
+            }
+        }
     }
 }
 

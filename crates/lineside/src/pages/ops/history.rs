@@ -12,7 +12,7 @@ use super::{done, of_the_moment};
 use crate::app::App;
 use crate::http::{Parameters, admin};
 use crate::overrides::{
-    Difference, Override, UndoConflict, before_and_after, differences, undo_edit,
+    Difference, Override, UndoConflict, before_and_after, differences, restore_before, undo_edit,
 };
 use crate::pages::OPS;
 use crate::pages::layout::{self, Page, Section};
@@ -109,7 +109,13 @@ fn row(
                         input type="hidden" name="next" value=(next);
                         button.button.plain.compact type="submit" aria-label=(format!("Undo change {n}: {}", edit.feed)) { "Undo" }
                     },
-                    Err(conflict) => span.soft.small { (superseded(*n, &conflict, edits)) },
+                    Err(conflict) => {
+                        span.soft.small { (superseded(*n, &conflict, edits)) }
+                        @if restore_before(numbered, now.as_ref()) != now {
+                            br;
+                            a.small.target href=(format!("{own}/history/{n}/undo")) aria-label=(format!("Restore the values before change {n}: {}", edit.feed)) { "Restore the values before this" }
+                        }
+                    },
                 }
             }
         }

@@ -27,7 +27,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use jiff::tz::TimeZone;
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
@@ -132,7 +132,7 @@ pub(super) fn router() -> Router<App> {
         .route(profile::ADDRESS, get(profile::record))
         .route("/ops/feeds/{feed}", get(settings::show).post(settings::take))
         .route("/ops/feeds/{feed}/{act}", get(acts::confirm).post(acts::act))
-        .route("/ops/feeds/{feed}/history/{n}/undo", post(acts::undo))
+        .route("/ops/feeds/{feed}/history/{n}/undo", get(acts::confirm_restore).post(acts::undo))
 }
 
 /// What a feed's row opens to, for the page's script.

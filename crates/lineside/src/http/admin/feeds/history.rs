@@ -9,7 +9,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::shown::EditReply;
-use super::{edit, id_of};
+use super::{edit, flag, id_of};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::{Parameters, bad};
@@ -130,13 +130,14 @@ fn item((n, edit): NumberedEdit) -> EditItem {
 /// Undoes an edit
 ///
 /// Only what that edit changed is set back; later edits of other keys stay. Where a later edit changed the same key, nothing
-/// is changed and that edit is named.
+/// is changed and that edit is named, unless `overwrite=true` restores the values before the edit all the same.
 #[utoipa::path(
     post, path = "/api/v1/admin/feeds/{id}/history/{n}/undo", tag = "admin", security(("admin" = [])),
     params(
         ("id" = String, Path, description = "The feed's id"),
         ("n" = i64, Path, description = "The number of the edit"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change"),
+        ("overwrite" = Option<bool>, Query, description = "`true` also sets back keys that later edits changed")
     ),
     responses(
         (status = 200, description = "The edit is undone, and that is recorded", body = EditReply),
@@ -150,8 +151,9 @@ pub(super) async fn undo(
     Path((id, n)): Path<(String, String)>,
     parameters: Parameters,
 ) -> Result<Response, Refusal> {
-    let n = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
-    edit(&app, id_of(&id)?, What::Undo(n), &parameters).await
+    let number = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
+    let overwrites = flag(&parameters, "overwrite")?.unwrap_or(false);
+    edit(&app, id_of(&id)?, What::Undo { number, overwrites }, &parameters).await
 }
 
 /// Undoes an edit of any feed
@@ -161,7 +163,8 @@ pub(super) async fn undo(
     post, path = "/api/v1/admin/history/{n}/undo", tag = "admin", security(("admin" = [])),
     params(
         ("n" = i64, Path, description = "The number of the edit"),
-        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change"),
+        ("overwrite" = Option<bool>, Query, description = "`true` also sets back keys that later edits changed")
     ),
     responses(
         (status = 200, description = "The edit is undone, and that is recorded", body = EditReply),
@@ -175,7 +178,8 @@ pub(super) async fn undo_any(
     Path(n): Path<String>,
     parameters: Parameters,
 ) -> Result<Response, Refusal> {
-    let n = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
-    let feed = Settings::feed_of_edit(&app, n).await?;
-    edit(&app, feed, What::Undo(n), &parameters).await
+    let number = n.parse().map_err(|_| Refusal::from(NotEdited::UnknownEdit))?;
+    let overwrites = flag(&parameters, "overwrite")?.unwrap_or(false);
+    let feed = Settings::feed_of_edit(&app, number).await?;
+    edit(&app, feed, What::Undo { number, overwrites }, &parameters).await
 }

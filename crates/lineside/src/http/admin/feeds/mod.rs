@@ -24,7 +24,7 @@ pub(crate) use self::source_test::{source_test_timed_out, test_source};
 use crate::app::App;
 use crate::http::errors::Refusal;
 use crate::http::found;
-use crate::http::parameters::Parameters;
+use crate::http::parameters::{Parameters, bad};
 use crate::settings::{NotEdited, Settings, What};
 
 /// The keys of a feed with their headers and credentials, as JSON or as a form.
@@ -75,11 +75,10 @@ async fn edit(
     what: What,
     parameters: &Parameters,
 ) -> Result<Response, Refusal> {
-    let choices = [("true", true), ("false", false)];
-    let only_try = parameters.choice("dry_run", choices)?.unwrap_or(false);
-    let wants_test = parameters.choice("test", choices)?.unwrap_or(true);
+    let only_try = flag(parameters, "dry_run")?.unwrap_or(false);
+    let wants_test = flag(parameters, "test")?.unwrap_or(true);
     let (is_new, is_tested) = (matches!(what, What::Add(_)), only_try && wants_test);
-    let is_tested = is_tested && requests_otherwise(&what);
+    let is_tested = is_tested && what.requests_otherwise();
     let mut edited = Settings::edit(app, id.clone(), what, only_try).await?;
     let becomes = edited.becomes.take().filter(|_| is_tested);
     let source = match becomes {
@@ -90,14 +89,10 @@ async fn edit(
     Ok((status, Json(EditReply::new(app, &id, edited, source))).into_response())
 }
 
-/// Keys that say how a source is requested.
-const REQUEST_KEYS: [&str; 7] = ["url", "format", "headers", "query", "basic", "oauth2", "siri"];
-
-/// Whether the source of the feed would be requested in another way than before.
-fn requests_otherwise(what: &What) -> bool {
-    match what {
-        What::Add(_) => true,
-        What::Change(keys) => REQUEST_KEYS.iter().any(|key| keys.contains_key(*key)),
-        _ => false,
+/// A parameter that is `true` or `false`. Elsewhere an empty value counts as none, but `?dry_run` must not apply an edit.
+fn flag(parameters: &Parameters, name: &'static str) -> Result<Option<bool>, Refusal> {
+    if parameters.all(name).any(|value| value.trim().is_empty()) {
+        return Err(bad(name, "expected true or false"));
     }
+    parameters.choice(name, [("true", true), ("false", false)])
 }

@@ -149,17 +149,19 @@ async fn sent(app: &App, subject: Option<&Subject>, request: Request) -> Result<
             }
             _ => Outcome::Nothing,
         },
-        Ok((id, what)) => match Settings::edit(app, id.clone(), what, wish != Wish::Apply).await {
-            Ok(_) if wish == Wish::Apply => return Ok(applied(subject, &id)),
-            Ok(_) if is_gone => Outcome::Bad(vec![BadKey {
-                key: String::new(),
-                reason: "the secrets that you entered have expired: enter them again".to_owned(),
-            }]),
-            Ok(tried) => source::preview_or_test(app, tried, wish).await,
-            Err(NotEdited::BadKeys(errors)) => Outcome::Bad(errors),
-            Err(NotEdited::Exists) => Outcome::Bad(vec![exists()]),
-            Err(why) => return Err(why.into()),
-        },
+        Ok((id, what)) => {
+            let is_requested_otherwise = what.requests_otherwise();
+            match Settings::edit(app, id.clone(), what, wish != Wish::Apply).await {
+                Ok(_) if wish == Wish::Apply => return Ok(applied(subject, &id)),
+                Ok(_) if is_gone => Outcome::Bad(vec![expired_secrets()]),
+                Ok(tried) => {
+                    source::preview_or_test(app, tried, wish, is_requested_otherwise).await
+                }
+                Err(NotEdited::BadKeys(errors)) => Outcome::Bad(errors),
+                Err(NotEdited::Exists) => Outcome::Bad(vec![exists()]),
+                Err(why) => return Err(why.into()),
+            }
+        }
     };
     let status = match &outcome {
         Outcome::Bad(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -183,6 +185,11 @@ fn applied(subject: Option<&Subject>, id: &FeedId) -> Took {
         Some(_) => Took::Done,
         None => Took::Shown(go_on(&Done::Add.told_at(&address(id), id))),
     }
+}
+
+fn expired_secrets() -> BadKey {
+    let reason = "the secrets that you entered have expired: enter them again".to_owned();
+    BadKey { key: String::new(), reason }
 }
 
 fn exists() -> BadKey {

@@ -73,13 +73,14 @@ impl Sheet<'_> {
             }),
         };
         let action = self.subject.map_or_else(|| ADD.to_owned(), |subject| address(&subject.id));
+        let verb = if self.subject.is_some() { "Apply" } else { "Add" };
         html! {
             (shown.summary())
             @match self.outcome {
-                Some(Outcome::Tried(tried)) => (preview(tried, true)),
+                Some(Outcome::Tried(tried)) => (preview(tried, true, verb)),
                 Some(Outcome::Tested(tried, result)) => {
                     (source::show(result))
-                    @if let Some(tried) = tried { (preview(tried, false)) }
+                    @if let Some(tried) = tried { (preview(tried, false, verb)) }
                 },
                 Some(Outcome::Nothing) => p.note role="alert" { "You have not changed anything." },
                 _ => {},
@@ -89,8 +90,9 @@ impl Sheet<'_> {
                 div.act-line {
                     button.button type="submit" name="do" value="preview" { "Preview" }
                     button.button.plain type="submit" name="do" value="test" { "Test the source" }
-                    button.button.plain type="submit" name="do" value="apply" {
-                        @if self.subject.is_none() { "Add" } @else { "Apply" }
+                    // A new feed is added from its preview, whose test shows what its source answers.
+                    @if self.subject.is_some() {
+                        button.button.plain type="submit" name="do" value="apply" { (verb) }
                     }
                 }
             }
@@ -197,7 +199,7 @@ fn gone(subject: &Subject) -> Markup {
 }
 
 /// The effect of the form, before it is applied.
-fn preview(tried: &Edited, has_focus: bool) -> Markup {
+fn preview(tried: &Edited, has_focus: bool, verb: &str) -> Markup {
     let changed = &tried.changed;
     let rebuilt: Vec<String> = changed.networks.iter().map(ToString::to_string).collect();
     html! {
@@ -209,7 +211,7 @@ fn preview(tried: &Edited, has_focus: bool) -> Markup {
                     p { "These networks will be rebuilt and clients resynchronised: " (rebuilt.join(", ")) "." }
                 }
                 div.act-line {
-                    button.button type="submit" form="settings" name="do" value="apply" { "Apply" }
+                    button.button type="submit" form="settings" name="do" value="apply" { (verb) }
                     span.small.soft { "Nothing has changed yet." }
                 }
             }

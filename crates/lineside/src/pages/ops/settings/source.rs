@@ -17,9 +17,16 @@ pub(super) async fn test(app: &App, config: FeedConfig) -> TestResult {
     test_source(app, config).await
 }
 
-/// The outcome of a form without faults, which is not to be applied yet.
-pub(super) async fn preview_or_test(app: &App, mut tried: Edited, wish: Wish) -> Outcome {
-    match tried.becomes.take().filter(|_| wish == Wish::Test) {
+/// The outcome of a form without faults, which is not to be applied yet. A preview also tests the source where the feed would
+/// request it in another way than before (`is_requested_otherwise`).
+pub(super) async fn preview_or_test(
+    app: &App,
+    mut tried: Edited,
+    wish: Wish,
+    is_requested_otherwise: bool,
+) -> Outcome {
+    let is_tested = wish == Wish::Test || is_requested_otherwise;
+    match tried.becomes.take().filter(|_| is_tested) {
         Some(config) => Outcome::Tested(Some(tried), test(app, *config).await),
         None => Outcome::Tried(tried),
     }
@@ -30,7 +37,11 @@ pub(super) fn show(result: &TestResult) -> Markup {
     html! {
         section.card.preview #source-test aria-labelledby="source-test-title" {
             h2 #source-test-title tabindex="-1" autofocus {
-                @match result { Some(Ok(_)) => "The source works", _ => "The source does not work" }
+                @match result {
+                    Some(Ok(_)) => "The source works",
+                    Some(Err(SourceTestFailure::Failed(_))) | None => "The source does not work",
+                    Some(Err(_)) => "The source was not tested",
+                }
             }
             div.card-body {
                 @match result {
