@@ -64,3 +64,17 @@ export function replaceContent(into, content) {
   const again = [.../** @type {NodeListOf<HTMLElement>} */ (into.querySelectorAll("[id], [aria-label], [href]"))].find((each) => nameOf(each) === focused);
   again?.focus({ preventScroll: true });
 }
+
+/** Lets links carry what the address now says under these names. @param {string} selector @param {string[]} names */
+export function carryParameters(selector, names) {
+  const now = new URL(location.href).searchParams;
+  for (const link of /** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll(selector))) {
+    const to = new URL(link.href);
+    for (const name of names) {
+      const value = now.get(name);
+      if (value) to.searchParams.set(name, value);
+      else to.searchParams.delete(name);
+    }
+    link.href = to.pathname + to.search;
+  }
+}

@@ -5,7 +5,7 @@
  * (crates/lineside/src/pages/ops). The server renders the details of a row, and the tiles over more than five minutes.
  */
 import { DataClock } from "./clock.js";
-import { byId, element, island } from "./dom.js";
+import { byId, carryParameters, element, island } from "./dom.js";
 import { Events } from "./events.js";
 import { connectionSign, showState } from "./states.js";
 import { ageWords, bytesWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
@@ -117,6 +117,9 @@ function keepInAddress() {
     else url.searchParams.delete(name);
   }
   history.replaceState(null, "", url);
+  carryParameters(".ranges a", ["q", "state", "sort", "page", "open"]);
+  // Another state begins at its first page, with its rows closed.
+  carryParameters("#tally a", ["q", "sort", "range"]);
 }
 
 /** @returns {Feed[]} those asked for, in the order asked for */

@@ -93,6 +93,8 @@ pub struct FeedConfig {
     pub licence: Option<String>,
     /// What it is about, such as `bus` or `rail`.
     pub theme: Option<String>,
+    /// A sentence or two about it for people.
+    pub description: Option<String>,
     /// The schedule feed that it belongs to.
     pub static_feed: Option<FeedId>,
     /// Headers of each request; the values are shown nowhere.
@@ -154,6 +156,7 @@ impl FeedConfig {
             publisher: None,
             licence: None,
             theme: None,
+            description: None,
             static_feed: None,
             headers: Vec::new(),
             query: Vec::new(),

@@ -14,7 +14,7 @@ use crate::{dataset::Dataset, feed::Feed, limits::SEARCH_LIMIT_MAX, network::Net
 /// What of a feed was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogHitKind {
-    /// The feed itself: its id, name, publisher, theme or format.
+    /// The feed itself: its id, name, publisher, theme, description or format.
     Feed,
     /// A route of its schedule.
     Route {
@@ -103,6 +103,7 @@ fn describe(feed: &Feed) -> String {
         config.name.as_deref(),
         config.publisher.as_deref(),
         config.theme.as_deref(),
+        config.description.as_deref(),
         status.format.map(|format| format.as_str()),
     ];
     texts.into_iter().flatten().collect::<Vec<_>>().join(" ")

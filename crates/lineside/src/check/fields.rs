@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use lineside_validate::Kind;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 use maud::{Markup, html};
@@ -40,11 +41,13 @@ pub(crate) fn remedy(code: &str, summary: &str) -> Option<&'static str> {
 }
 
 /// What is known of the fields of one kind of findings.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fields {
     kind: Option<&'static Kind>,
     /// The file that lines are in, where the findings themselves do not say it.
     file: Option<&'static str>,
+    /// The zone in which moments are written.
+    zone: TimeZone,
 }
 
 /// What a number counts.
@@ -61,11 +64,16 @@ enum Unit {
 }
 
 impl Fields {
-    /// Of findings with this code, which mean this.
+    /// Of findings with this code, which mean this. Moments are in UTC.
     pub(crate) fn of(code: &str, summary: &str) -> Fields {
         let kind = kinds_of(code).iter().copied().find(|kind| kind.summary() == summary);
         let file = kind.and_then(gtfs::file_of_lines).map(|file| file.name());
-        Fields { kind, file }
+        Fields { kind, file, zone: TimeZone::UTC }
+    }
+
+    /// The same with moments in another zone.
+    fn in_zone(self, zone: &TimeZone) -> Fields {
+        Fields { zone: zone.clone(), ..self }
     }
 
     /// The fields that any of these have, in their order: where it is stands first, as whoever mends it looks for that.
@@ -123,7 +131,10 @@ impl Fields {
         let unit = self.unit(name);
         match unit {
             Unit::Moment => match value.as_i64().map(Timestamp::from_second) {
-                Some(Ok(at)) => at.to_string(),
+                Some(Ok(at)) if self.zone == TimeZone::UTC => at.to_string(),
+                Some(Ok(at)) => {
+                    at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+                }
                 _ => value.to_string(),
             },
             Unit::Degrees => shortened(number, COORDINATE_DIGITS),
@@ -255,18 +266,28 @@ fn plain_name(name: &str) -> String {
     words.join(" ").replace("row number", "line")
 }
 
-/// Findings of one kind as a table: a row each, a column for each field. It can be moved by the keyboard where it is too wide.
-pub(crate) fn table(code: &str, summary: &str, samples: &[Map<String, Value>]) -> Markup {
-    let fields = Fields::of(code, summary);
+/// Findings of one kind as a table: a row each, a column for each field, moments in a zone. The keyboard can scroll it where
+/// it is too wide; a narrow page shows the cells of a row below each other (`stacked`).
+pub(crate) fn table(
+    code: &str,
+    summary: &str,
+    samples: &[Map<String, Value>],
+    zone: &TimeZone,
+) -> Markup {
+    let fields = Fields::of(code, summary).in_zone(zone);
     let names = fields.names(samples);
     html! {
         @if !names.is_empty() {
             div.scroll tabindex="0" role="region" aria-label=(format!("Rows of {code}")) {
-                table.samples {
-                    thead { tr { @for name in &names { th scope="col" title=(fields.title(name)) { (plain_name(name)) } } } }
-                    tbody {
+                table.samples.stacked role="table" {
+                    thead role="rowgroup" { tr role="row" {
+                        @for name in &names { th scope="col" role="columnheader" title=(fields.title(name)) { (plain_name(name)) } }
+                    } }
+                    tbody role="rowgroup" {
                         @for sample in samples {
-                            tr { @for name in &names { td { (fields.cell(name, sample).unwrap_or_default()) } } }
+                            tr role="row" {
+                                @for name in &names { td role="cell" data-label=(plain_name(name)) { (fields.cell(name, sample).unwrap_or_default()) } }
+                            }
                         }
                     }
                 }
@@ -335,6 +356,15 @@ mod tests {
         let expected =
             [("stopId", "S"), ("match", "59.95, 10.75"), ("geoDistanceToShape", "240 m")];
         assert_eq!(shown("stop_too_far_from_shape", &far), pairs(&expected));
+    }
+
+    #[test]
+    fn a_tables_moments_are_in_the_zone_of_its_page() {
+        let old =
+            json!({"headerTimestamp": 1_795_369_202, "age": 1177}).as_object().unwrap().clone();
+        let oslo = TimeZone::get("Europe/Oslo").unwrap();
+        let text = table("W008", KINDS["W008"][0].summary(), &[old], &oslo).into_string();
+        assert!(text.contains("2026-11-22 18:40:02 +01:00") && !text.contains("Z</td>"), "{text}");
     }
 
     #[test]
@@ -448,8 +478,9 @@ mod tests {
         }
         let sample = json!({"csvRowNumber": 2, "tripId": "T"}).as_object().unwrap().clone();
         let summary = KINDS["unused_trip"][0].summary();
-        let text = table("unused_trip", summary, &[sample]).into_string();
+        let text = table("unused_trip", summary, &[sample], &TimeZone::UTC).into_string();
         assert!(text.contains("title=\"csvRowNumber: "), "{text}");
+        assert_eq!(text.matches("<td ").count(), text.matches(" data-label=\"").count(), "{text}");
         assert!(remedy("unused_trip", summary).is_some() && remedy("unused_trip", "x").is_none());
     }
 

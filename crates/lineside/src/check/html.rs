@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use lineside_validate::Severity;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -104,7 +105,7 @@ fn samples(finding: &super::Finding) -> Markup {
     let shown = &finding.samples[..kept.min(SHOWN)];
     let more = finding.total.saturating_sub(shown.len() as u64);
     html! {
-        (table(&finding.code, finding.summary, shown))
+        (table(&finding.code, finding.summary, shown, &TimeZone::UTC))
         @if more > 0 && !shown.is_empty() {
             p {
                 (grouped(more)) " more are not shown here."

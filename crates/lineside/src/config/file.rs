@@ -119,6 +119,7 @@ pub(super) struct FeedTable {
     pub(super) publisher: Option<Spanned<String>>,
     pub(super) licence: Option<Spanned<String>>,
     pub(super) theme: Option<Spanned<String>>,
+    pub(super) description: Option<Spanned<String>>,
     #[serde(rename = "static")]
     pub(super) static_feed: Option<Spanned<String>>,
     #[serde(default)]
@@ -154,6 +155,7 @@ impl FeedTable {
             publisher: None,
             licence: None,
             theme: None,
+            description: None,
             static_feed: None,
             headers: BTreeMap::new(),
             query: BTreeMap::new(),

@@ -298,6 +298,7 @@ impl<'a> Checker<'a> {
         let publisher = self.short(&format!("{key}.publisher"), table.publisher);
         let licence = self.short(&format!("{key}.licence"), table.licence);
         let theme = self.short(&format!("{key}.theme"), table.theme);
+        let description = self.short(&format!("{key}.description"), table.description);
         let headers = self.headers(&format!("{key}.headers"), table.headers);
         let query = self.secrets(&format!("{key}.query"), table.query);
         let poll = self.duration(&format!("{key}.poll"), table.poll, POLL);
@@ -322,7 +323,8 @@ impl<'a> Checker<'a> {
         let mut feed = FeedConfig::new(id?, url?);
         (feed.format, feed.converter) = (format, converter);
         feed.static_feed = static_feed;
-        (feed.name, feed.publisher, feed.licence, feed.theme) = (name, publisher, licence, theme);
+        (feed.name, feed.publisher, feed.licence) = (name, publisher, licence);
+        (feed.theme, feed.description) = (theme, description);
         (feed.headers, feed.query) = (headers, query);
         (feed.basic, feed.oauth2, feed.siri) = (basic, oauth2, siri);
         (feed.poll, feed.ttl, feed.max_age) = (poll, ttl, max_age);

@@ -19,6 +19,17 @@ pub(crate) enum IdKind {
     Stop,
 }
 
+impl IdKind {
+    /// Its name in the API.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Trip => "trip",
+            Self::Route => "route",
+            Self::Stop => "stop",
+        }
+    }
+}
+
 /// One likely cause of ids that do not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MismatchCause {
@@ -71,7 +82,20 @@ pub(crate) fn likely_causes(
     let trips = TripCounts::of(matches);
     let mut causes = prefix_causes(matches, timetable);
     let has_id_cause = !causes.is_empty();
-    let service = timetable.service_range();
+    causes.extend(trip_causes(matches, &trips, timetable.service_range(), today, has_id_cause));
+    causes
+}
+
+/// Why trips do not match: their days, and their ids unless a prefix explains those (`has_id_cause`). `service` is the first and
+/// the last day of the timetable.
+fn trip_causes(
+    matches: &FeedMatches,
+    trips: &TripCounts<'_>,
+    service: Option<(Date, Date)>,
+    today: Date,
+    has_id_cause: bool,
+) -> Vec<MismatchCause> {
+    let mut causes = Vec::new();
     if let Some((_, last)) = service.filter(|(_, last)| *last < today)
         && trips.unmatched > 0
     {
@@ -89,7 +113,7 @@ pub(crate) fn likely_causes(
         causes.push(MismatchCause::NoTripIds);
     }
     if trips.is_share(trips.unknown) && !has_id_cause {
-        causes.extend(unknown_trips_cause(matches, &trips));
+        causes.extend(unknown_trips_cause(matches, trips));
     }
     causes
 }
@@ -262,6 +286,63 @@ mod tests {
         assert!(has_known_form(&["101777", "101778"], &["101691"]));
         assert!(!has_known_form(&["038100_H..N", "038200_H..N"], &["101691"]));
         assert!(!has_known_form(&[], &["1"]));
+    }
+
+    const TODAY: Date = Date::constant(2026, 6, 15);
+
+    /// The causes of four unknown trips with these ids, where the timetable has such ids, and `n_lines` of two lines match.
+    fn causes_of_unknown(
+        ids: &[&'static str],
+        known: &[&'static str],
+        n_lines: u64,
+    ) -> Vec<String> {
+        let mut matches = FeedMatches::default();
+        matches.routes.matched = n_lines;
+        let trips = TripCounts {
+            unmatched: 4,
+            unknown: 4,
+            samples: ids.to_vec(),
+            known: known.to_vec(),
+            ..TripCounts::default()
+        };
+        let service = Some((Date::constant(2026, 1, 1), Date::constant(2026, 12, 31)));
+        let causes = trip_causes(&matches, &trips, service, TODAY, false);
+        causes.iter().map(|cause| cause.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_producer_with_trip_ids_of_its_own_is_told_from_another_version() {
+        // New York's subway names trips by origin time, line and direction, its schedule by depot and service day.
+        let own = ["038100_H..N", "039150_H..S", "A20260615WKD_012"];
+        let scheduled = ["AFA25GEN-H093-Weekday-00_038100_H..N55R"];
+        assert_eq!(causes_of_unknown(&own, &scheduled, 2), ["own_trip_ids"]);
+        assert_eq!(causes_of_unknown(&["101777", "101778"], &["101691"], 2), ["other_version"]);
+        assert!(causes_of_unknown(&own, &scheduled, 0).is_empty(), "nothing else was compared");
+    }
+
+    #[test]
+    fn days_explain_trips_that_do_not_run() {
+        let last = Date::constant(2026, 6, 14);
+        let service = Some((Date::constant(2026, 1, 1), last));
+        let not_running = |day| TripCounts {
+            matched: 10,
+            unmatched: 5,
+            not_running: 5,
+            dates: vec![day],
+            ..TripCounts::default()
+        };
+        let causes = |day, today| {
+            trip_causes(&FeedMatches::default(), &not_running(day), service, today, false)
+        };
+        let ended = causes(TODAY, TODAY);
+        assert_eq!(ended[0], MismatchCause::TimetableEnded { last });
+        assert_eq!(causes(last, last), [MismatchCause::OtherDay]);
+        let all_known = TripCounts { matched: 10, ..TripCounts::default() };
+        assert_eq!(
+            trip_causes(&FeedMatches::default(), &all_known, service, TODAY, false),
+            [],
+            "an ended timetable that still matches explains nothing"
+        );
     }
 
     #[test]

@@ -171,6 +171,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         publisher,
         licence,
         theme,
+        description,
         // The schedule is put by who called: whether it is there, only the whole catalog knows.
         static_feed: _,
         headers,
@@ -201,6 +202,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     take(keys, "publisher", &mut feed.publisher, publisher);
     take(keys, "licence", &mut feed.licence, licence);
     take(keys, "theme", &mut feed.theme, theme);
+    take(keys, "description", &mut feed.description, description);
     take(keys, "headers", &mut feed.headers, headers);
     take(keys, "query", &mut feed.query, query);
     take(keys, "basic", &mut feed.basic, basic);
@@ -257,7 +259,7 @@ mod tests {
     fn all_keys() -> Value {
         json!({
             "url": "https://b.example/y", "format": "siri", "name": "B", "publisher": "P",
-            "licence": "L", "theme": "bus", "static": "city", "headers": {"X-Key": "hunter2"},
+            "licence": "L", "theme": "bus", "description": "D", "static": "city", "headers": {"X-Key": "hunter2"},
             "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"},
             "siri": {"services": ["sm"], "mode": "request", "envelope": "soap", "ids": "netex",
                 "stops": ["S"], "requestor_ref": "hunter2"},

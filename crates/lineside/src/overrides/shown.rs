@@ -31,6 +31,7 @@ pub(crate) fn keys_of(feed: &FeedConfig) -> Keys {
     put("publisher", text(&feed.publisher));
     put("licence", text(&feed.licence));
     put("theme", text(&feed.theme));
+    put("description", text(&feed.description));
     put("static", feed.static_feed.as_ref().map(|id| Value::from(id.as_str())));
     put("headers", pairs(&feed.headers));
     put("query", pairs(&feed.query));
@@ -123,7 +124,7 @@ mod tests {
     fn what_is_shown_of_a_feed_makes_the_same_feed() {
         let said = json!({
             "url": "https://me:pw@b.example/y?key=hunter2", "format": "siri", "name": "B",
-            "publisher": "P", "licence": "L", "theme": "bus", "static": "city",
+            "publisher": "P", "licence": "L", "theme": "bus", "description": "D", "static": "city",
             "headers": {"X-Key": "hunter2"}, "query": {"q": "hunter2"},
             "oauth2": {"token_url": "https://t.example/", "client_id": "me", "client_secret": "s", "scope": "all"},
             "siri": {"services": ["et"], "mode": "request", "envelope": "xml", "ids": "prefix:a",

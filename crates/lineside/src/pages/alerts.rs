@@ -271,8 +271,8 @@ pub(super) fn markup(alerts: &[Told]) -> Markup {
     }
 }
 
-/// The alerts as a list of their headers, which open to the rest.
-pub(super) fn list(alerts: &[Told]) -> Markup {
+/// The alerts as a list of their headers, which open to the rest; `all` is the address of all of them.
+pub(super) fn list(alerts: &[Told], all: &str) -> Markup {
     html! {
         @if !alerts.is_empty() {
             ul.problem-list.alert-list {
@@ -287,7 +287,7 @@ pub(super) fn list(alerts: &[Told]) -> Markup {
                     }
                 }
             }
-            @if alerts.len() > LISTED_MAX { p.card-body.soft.small { "and " (alerts.len() - LISTED_MAX) " more" } }
+            @if alerts.len() > LISTED_MAX { p.card-body.small { a.target href=(all) { "and " (alerts.len() - LISTED_MAX) " more" } } }
         }
     }
 }

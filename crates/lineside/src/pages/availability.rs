@@ -75,7 +75,8 @@ pub(super) fn card(id: &str, past: Option<&Past>, zone: &TimeZone) -> Markup {
         }
         p.card-body.small {
             a href=(format!("/api/v1/feeds/{id}/availability")) { "JSON" } " · "
-            a href=(format!("/feeds/{id}/availability.csv")) { "CSV" }
+            a href=(format!("/feeds/{id}/availability.csv")) { "CSV" } " · "
+            a href=(format!("/feeds/{id}/incidents.atom")) { "Atom" }
         }
     };
     let note = past.map(Past::source_in_brief).unwrap_or_default();

@@ -234,7 +234,10 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
         section.card aria-labelledby="feeds-title" {
             div.card-head {
                 h2 #feeds-title { @if query.narrows() { "Matching feeds" } @else { "All feeds" } }
-                span.soft.small { (words::count(found as u64, "feed", "feeds")) }
+                span.soft.small {
+                    (words::count(found as u64, "feed", "feeds")) " · "
+                    a.target href="/incidents.atom" { "Incidents as Atom" }
+                }
             }
             @if shown.is_empty() {
                 p.board-empty { "No feeds match." }

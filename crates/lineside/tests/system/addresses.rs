@@ -273,6 +273,7 @@ async fn a_feed_says_how_it_is() {
         "licence",
         "format",
         "theme",
+        "description",
         "state",
         "reason",
         "last_success",

@@ -87,6 +87,9 @@ async fn the_report_shows_that_ids_differ_and_when_they_are_right() {
     );
     assert_eq!(found["routes"]["reasons"][0]["samples"], json!(["net:A"]));
     assert_eq!(found["stops"]["reasons"][0]["samples"], json!(["net:s3"]));
+    let causes = found["causes"].as_array().unwrap();
+    assert_eq!(causes[0]["cause"], "extra_prefix", "{found}");
+    assert_eq!((&causes[0]["kind"], &causes[0]["prefix"]), (&json!("trip"), &json!("net:")));
     let html = page(&format!("{url}/feeds/trips")).await;
     for said in [
         "<strong class=\"numeric\">0 of 3</strong> trips are in the timetable of <a href=\"/feeds/town\">Town &amp; Lines</a>.",
@@ -160,7 +163,9 @@ async fn without_a_timetable_nothing_is_called_unmatched() {
         until_json(&format!("{url}/api/v1/feeds/{feed}"), |found| found["entities"] == 1).await;
         let found = get_json(&format!("{url}/api/v1/feeds/{feed}/matches")).await;
         assert_eq!((&found["static"], &found["why"]), (&schedule, &json!(why)), "{found}");
-        for key in ["dataset", "matched", "unmatched", "match_rate", "trip_updates", "stops"] {
+        for key in
+            ["dataset", "matched", "unmatched", "match_rate", "trip_updates", "stops", "causes"]
+        {
             assert_eq!(found[key], Value::Null, "{key}: {found}");
         }
         let html = page(&format!("{url}/feeds/{feed}")).await;

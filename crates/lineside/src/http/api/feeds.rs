@@ -43,6 +43,8 @@ pub(super) struct FeedItem {
     format: Option<&'static str>,
     /// What it is about, such as `bus`.
     theme: Option<String>,
+    /// A sentence or two about it for people.
+    description: Option<String>,
     /// The schedule feed that it belongs to.
     #[serde(rename = "static")]
     static_feed: Option<String>,
@@ -299,6 +301,7 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         licence: config.licence.clone(),
         format: format.map(Format::as_str),
         theme: config.theme.clone(),
+        description: config.description.clone(),
         static_feed: config.static_feed.as_ref().map(ToString::to_string),
         state: status.state.as_str(),
         reason: status.reason.clone(),

@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use lineside_ingest::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate};
+use lineside_ingest::{FeedMatches, MatchCount, MatchReason, Network, ReasonCount, match_rate};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -13,7 +13,7 @@ use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
 use crate::http::reply::{Representation, Wants};
 use crate::http::times::rfc3339;
-use crate::matches::Report;
+use crate::matches::{MismatchCause, Report, likely_causes};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(of_feed))
@@ -51,6 +51,25 @@ struct MatchesItem {
     routes: Option<CountItem>,
     /// Stops that trip updates and vehicles name, each id once.
     stops: Option<CountItem>,
+    /// Why ids do not match, the most certain first; empty where nearly all match.
+    causes: Option<Vec<CauseItem>>,
+}
+
+/// A likely cause of ids that do not match.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MatchCause)]
+struct CauseItem {
+    /// `extra_prefix`, `missing_prefix`, `netex_ids`, `timetable_ended`, `dates_outside_service`, `other_day`,
+    /// `other_version`, `own_trip_ids`, `no_trip_ids` or `other_network`.
+    cause: &'static str,
+    /// Which ids a prefix or NeTEx explains: `trip`, `route` or `stop`; else null.
+    kind: Option<&'static str>,
+    /// The prefix that the feed's ids have too much, or lack.
+    prefix: Option<String>,
+    /// The first day of the timetable, where the days are the cause.
+    first: Option<String>,
+    /// The last day of the timetable, where the days are the cause.
+    last: Option<String>,
 }
 
 /// What of one kind is matched, and why the rest is not.
@@ -106,11 +125,11 @@ async fn of_feed(
     let network = feed.network();
     let report = Report::of(&feed, &network).await?;
     let fresh_for = found::network_fresh_for(&app, &network);
-    let reply = Representation::json(&item(feed.id().as_str(), &report));
+    let reply = Representation::json(&item(feed.id().as_str(), &report, &network));
     Ok(reply.modified(Some(report.at), app.now()).fresh_for(fresh_for).reply(&wants, &app).await)
 }
 
-fn item(feed: &str, report: &Report) -> MatchesItem {
+fn item(feed: &str, report: &Report, network: &Network) -> MatchesItem {
     let matches = report.matches.as_deref();
     let of = |counts: fn(&FeedMatches) -> &MatchCount| matches.map(|it| count_item(counts(it)));
     let entities = matches.map(FeedMatches::entities);
@@ -132,6 +151,36 @@ fn item(feed: &str, report: &Report) -> MatchesItem {
         alerts: of(|it| &it.alerts),
         routes: of(|it| &it.routes),
         stops: of(|it| &it.stops),
+        causes: matches.map(|matches| causes(matches, network)),
+    }
+}
+
+fn causes(matches: &FeedMatches, network: &Network) -> Vec<CauseItem> {
+    let Some(timetable) = network.timetable() else { return Vec::new() };
+    let today = timetable.local_date(network.now().seconds());
+    likely_causes(matches, &timetable, today).iter().map(cause_item).collect()
+}
+
+fn cause_item(cause: &MismatchCause) -> CauseItem {
+    let none =
+        CauseItem { cause: cause.as_str(), kind: None, prefix: None, first: None, last: None };
+    match cause {
+        MismatchCause::ExtraPrefix { kind, prefix }
+        | MismatchCause::MissingPrefix { kind, prefix } => {
+            CauseItem { kind: Some(kind.as_str()), prefix: Some(prefix.clone()), ..none }
+        }
+        MismatchCause::NetexIds { kind } => CauseItem { kind: Some(kind.as_str()), ..none },
+        MismatchCause::TimetableEnded { last } => {
+            CauseItem { last: Some(last.to_string()), ..none }
+        }
+        MismatchCause::DatesOutsideService { first, last } => {
+            CauseItem { first: Some(first.to_string()), last: Some(last.to_string()), ..none }
+        }
+        MismatchCause::OtherDay
+        | MismatchCause::OtherVersion
+        | MismatchCause::OwnTripIds
+        | MismatchCause::NoTripIds
+        | MismatchCause::OtherNetwork => none,
     }
 }
 

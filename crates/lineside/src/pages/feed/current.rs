@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use lineside_formats::gtfs_rt::proto::TripDescriptor;
 use lineside_ingest::Record;
 use maud::{Markup, html};
 
-use super::super::{alerts, badge, map, route, words};
+use super::super::{alerts, badge, map, network_alerts, route, trips, words};
 use super::Shown;
 
 /// Trips and vehicles that the page lists; the API has all.
@@ -38,21 +39,21 @@ impl Shown {
                         @if !vehicles.is_empty() { @if !told.is_empty() || n_trips > 0 { ", " } (words::count(count(vehicles.len()), "vehicle", "vehicles")) }
                     }
                 }
-                (alerts::list(&told))
+                (alerts::list(&told, &network_alerts::address(self.network.id().as_str())))
                 @if n_trips > 0 {
                     div.scroll tabindex="0" role="region" aria-label="Trips" {
-                        table.list-table {
-                            thead { tr { th scope="col" { "Line" } th scope="col" { "Trip" } th scope="col" { "Next stop" } th scope="col" { "Delay" } } }
-                            tbody { @for record in trips.iter().take(ROWS_MAX) { (self.trip_row(record)) } }
+                        table.list-table.now-table role="table" {
+                            (head(["Line", "Trip", "Next stop", "Delay"]))
+                            tbody role="rowgroup" { @for record in trips.iter().take(ROWS_MAX) { (self.trip_row(record)) } }
                         }
                     }
                     (self.more(n_trips, "trips", "the most delayed first"))
                 }
                 @if !vehicles.is_empty() {
                     div.scroll tabindex="0" role="region" aria-label="Vehicles" {
-                        table.list-table {
-                            thead { tr { th scope="col" { "Line" } th scope="col" { "Vehicle" } th scope="col" { "Next stop" } th scope="col" { "Reported" } } }
-                            tbody { @for record in vehicles.iter().take(ROWS_MAX) { (self.vehicle_row(record)) } }
+                        table.list-table.now-table role="table" {
+                            (head(["Line", "Vehicle", "Next stop", "Reported"]))
+                            tbody role="rowgroup" { @for record in vehicles.iter().take(ROWS_MAX) { (self.vehicle_row(record)) } }
                         }
                     }
                     (self.more(vehicles.len(), "vehicles", "by id"))
@@ -96,17 +97,30 @@ impl Shown {
         let status = if is_cancelled { "cancelled" } else { "realtime" };
         let said = words::delay(status, record.join.delay.map(i64::from));
         let unknown = !is_cancelled && record.join.delay.is_none();
+        let address = trip.and_then(|trip| self.trip_address(trip));
         html! {
-            tr {
-                td { (self.line(record)) }
-                td.feed-trip {
-                    (record.join.headsign.as_deref().unwrap_or_default())
-                    span.soft.small.mono { " " (trip_id) }
+            tr role="row" {
+                td role="cell" { (self.line(record)) }
+                td.feed-trip role="cell" {
+                    (record.join.headsign.as_deref().unwrap_or_default()) " "
+                    @match address {
+                        Some(address) => a.small.mono.target href=(address) { (trip_id) },
+                        None => span.soft.small.mono { (trip_id) },
+                    }
                 }
-                td { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
-                td { @if unknown { span.soft { "unknown" } } @else { span class=(format!("delay tone-{}", said.tone)) { (said.words) } } }
+                td role="cell" data-label="Next stop" { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
+                td role="cell" data-label="Delay" { @if unknown { span.soft { "unknown" } } @else { span class=(format!("delay tone-{}", said.tone)) { (said.words) } } }
             }
         }
+    }
+
+    /// The page of a trip that the timetable has.
+    fn trip_address(&self, trip: &TripDescriptor) -> Option<String> {
+        let id = trip.trip_id.as_deref()?;
+        self.network.timetable()?.find_trip(id)?;
+        let [date, start] =
+            [&trip.start_date, &trip.start_time].map(|it| it.as_deref().unwrap_or_default());
+        Some(trips::address(self.network.id().as_str(), id, date, start))
     }
 
     fn vehicle_row(&self, record: &Record) -> Markup {
@@ -115,11 +129,11 @@ impl Shown {
         let label = label.filter(|label| !label.is_empty()).unwrap_or(&record.id);
         let at = vehicle.and_then(|it| i64::try_from(it.timestamp?).ok());
         html! {
-            tr {
-                td { (self.line(record)) }
-                td { a href=(map::vehicle_address(self.id(), &record.id)) { (label) } }
-                td { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
-                td.numeric {
+            tr role="row" {
+                td role="cell" { (self.line(record)) }
+                td role="cell" { a href=(map::vehicle_address(self.id(), &record.id)) { (label) } }
+                td role="cell" data-label="Next stop" { (record.join.next_stop_name.as_deref().unwrap_or("–")) }
+                td.numeric role="cell" data-label="Reported" {
                     @match at {
                         Some(at) => (words::age(self.network.now().seconds() - at)),
                         None => span.soft { "unknown" },
@@ -130,7 +144,16 @@ impl Shown {
     }
 }
 
-fn is_cancelled(trip: &lineside_formats::gtfs_rt::proto::TripDescriptor) -> bool {
+/// The names of a table's columns.
+fn head(columns: [&str; 4]) -> Markup {
+    html! {
+        thead role="rowgroup" { tr role="row" {
+            @for column in columns { th scope="col" role="columnheader" { (column) } }
+        } }
+    }
+}
+
+fn is_cancelled(trip: &TripDescriptor) -> bool {
     use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship::{
         Canceled, Deleted,
     };

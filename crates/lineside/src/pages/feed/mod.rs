@@ -13,9 +13,9 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::tz::TimeZone;
-use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{Dataset, Feed, FeedStatus, Network, Snapshot};
+use lineside_formats::{Format, Losses};
+use lineside_ingest::{Dataset, Feed, FeedId, FeedStatus, Network, Snapshot};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -73,6 +73,13 @@ pub(super) async fn page(
     )
 }
 
+/// How many read a feed, as the dashboard last counted it; `None` for a feed that it has not counted yet.
+fn readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
+    let board = app.ops().board();
+    let row = board.feeds.iter().find(|row| row.figures.id == *id)?;
+    Some((row.figures.subscribers, row.figures.served.total))
+}
+
 /// The recorded history of polling; `None` while it cannot be read.
 async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
     let (feed, now) = (Arc::clone(feed), app.now());
@@ -128,6 +135,8 @@ struct Shown {
     /// It has alerts and no trips.
     is_of_alerts: bool,
     languages: Languages,
+    /// Open subscriptions to its channels, and requests for its data since the start.
+    readers: Option<(u64, u64)>,
     now: UnixMillis,
     base: String,
 }
@@ -149,6 +158,7 @@ impl Shown {
             ahead: app.reports().ahead(&feed),
             is_of_alerts: is_of_alerts(app, &feed),
             languages: Languages::of(&Parameters::default(), headers),
+            readers: readers(app, feed.id()),
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -182,7 +192,7 @@ impl Shown {
                     (matches::card(&self.feed, self.matched.as_ref()))
                     (files::card(&self.feed, self.now))
                     (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some(), self.is_converted()))
-                    @if let Some(losses) = self.dataset.as_ref().and_then(|it| it.losses.as_ref()) { (losses::card(losses)) }
+                    @if let Some(losses) = self.losses() { (losses::card(losses)) }
                     (self.polling())
                     (addresses::card(self.id(), self.format(), self.is_of_alerts))
                     (channels::card(self.id(), self.format(), self.timetable.as_deref()))
@@ -202,6 +212,11 @@ impl Shown {
         self.format() == Some(Format::Netex)
     }
 
+    /// The elements of a NeTEx publication that its timetable lacks.
+    fn losses(&self) -> Option<&Losses> {
+        self.dataset.as_ref()?.losses.as_ref()
+    }
+
     fn head(&self) -> Markup {
         let config = self.feed.config();
         let id = self.id();
@@ -209,6 +224,7 @@ impl Shown {
             div.page-head {
                 p.crumbs { a href="/" { "Feeds" } (networks::crumb(&self.feed)) }
                 h1 { (config.display_name()) }
+                @if let Some(description) = &config.description { p #description { (description) } }
                 div.feed-state {
                     (states::label(id, self.status.state))
                     span data-reason-of=(id) { (self.status.reason) }
@@ -236,11 +252,19 @@ impl Shown {
             entries.push(("current".to_owned(), "Right now"));
         }
         entries.extend(report.map(|id| (id, "Report")));
-        entries.push(("availability".to_owned(), "Availability"));
-        if self.matched.is_some() {
-            entries.push(("matches".to_owned(), "Matching"));
-        }
-        entries.push(("addresses".to_owned(), "Addresses"));
+        let has_losses = self.losses().is_some_and(|losses| !losses.is_empty());
+        let folds = [
+            (true, "availability", "Availability"),
+            (self.matched.is_some(), "matches", "Matching"),
+            (self.feed.format() == Some(Format::Gbfs), "files", "Files"),
+            (true, "problems", "Unreadable data"),
+            (has_losses, "losses", "Conversion"),
+            (true, "polling", "Polling"),
+            (true, "addresses", "Addresses"),
+            (true, "channels", "Channels"),
+        ];
+        let present = folds.into_iter().filter(|(is_there, _, _)| *is_there);
+        entries.extend(present.map(|(_, id, title)| (id.to_owned(), title)));
         html! {
             nav.page-contents aria-label="On this page" {
                 ul { @for (id, title) in &entries { li { a href={ "#" (id) } { (title) } } } }

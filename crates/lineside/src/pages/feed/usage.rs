@@ -37,6 +37,12 @@ impl Shown {
                             }
                         }
                     }
+                    @if let Some((subscriptions, requests)) = self.readers {
+                        p.soft.small.readers data-subscriptions=(subscriptions) data-requests=(requests) {
+                            "Readers now: " (words::count(subscriptions, "subscription", "subscriptions")) ", "
+                            (words::count(requests, "request", "requests")) " since the server started."
+                        }
+                    }
                     div.snippets {
                         @for recipe in recipes::recipes(&self.base, self.id(), self.format(), has_data) {
                             details.recipe {

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::columns::Column;
 use super::query::Query;
+use super::range::Range;
 use super::{acts, detail};
 use crate::app::App;
 use crate::ops::{Board, FeedFigures};
@@ -32,6 +33,7 @@ pub(super) fn search_form(query: &Query) -> Markup {
                     }
                 }
             }
+            @if query.range != Range::default() { input type="hidden" name="range" value=(query.range.word()); }
             @if let Some(sort) = query.sort_word() { input type="hidden" name="sort" value=(sort); }
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn of(report: &Report, beside: &Beside, zone: &TimeZone, examples: us
                 @if let Some(opinion) = &beside.opinion { (failed(opinion, zone)) }
                 @if let Some(said) = beside.said() { (word(report, beside, said, zone, examples)) }
             }
-            (told(beside, examples))
+            (told(beside, examples, zone))
         }
     }
 }
@@ -103,7 +103,7 @@ fn codes(report: &Report, beside: &Beside, left_out: u64, examples: usize) -> Ma
 }
 
 /// What it says of codes that are not the same with us.
-fn told(beside: &Beside, examples: usize) -> Markup {
+fn told(beside: &Beside, examples: usize, zone: &TimeZone) -> Markup {
     let both = beside.compared().unwrap_or_default();
     let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.differs());
     let theirs = beside.said().and_then(Said::findings).unwrap_or_default();
@@ -114,7 +114,7 @@ fn told(beside: &Beside, examples: usize) -> Markup {
         @if !told.is_empty() {
             details.report-theirs {
                 summary { "Its findings with rows" }
-                ul.problem-list { @for finding in told { (row(finding, examples)) } }
+                ul.problem-list { @for finding in told { (row(finding, examples, zone)) } }
             }
         }
     }
@@ -168,7 +168,7 @@ fn number(count: Option<(Severity, u64)>) -> String {
 }
 
 /// What it says of one code.
-fn row(finding: &Finding, examples: usize) -> Markup {
+fn row(finding: &Finding, examples: usize, zone: &TimeZone) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
     html! {
@@ -177,7 +177,7 @@ fn row(finding: &Finding, examples: usize) -> Markup {
                 summary { (changes::sign(finding.severity)) span.mono { (words::code(&finding.code)) } span.tag { (words::number(finding.total)) } }
                 div.finding {
                     @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
-                    (table(&finding.code, &finding.summary, shown))
+                    (table(&finding.code, &finding.summary, shown, zone))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
                     @if shown.is_empty() { p.soft.small { "It gave no rows." } }
                 }

@@ -40,7 +40,7 @@ pub(in crate::pages) fn card(
     let note = super::in_brief(&Brief::of(report));
     let content = html! {
         @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
-        (parts(report, around, zone, FEW))
+        (parts(report, (around, FEW), zone))
         @for other in others { (beside::of(report, other, zone, FEW)) }
         p.card-body.small {
             @if report.subject.version().is_some() { a href=(report.address()) { "Permanent link with all rows" } " · " }
@@ -59,7 +59,7 @@ pub(super) fn whole(report: &Report, others: &[Beside], zone: &TimeZone) -> Mark
                 h2 #report-title { (title_of(report)) }
                 span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.version().unwrap_or_default())) { "JSON" } }
             }
-            (parts(report, &[], zone, usize::MAX))
+            (parts(report, (&[], usize::MAX), zone))
             @for other in others { (beside::of(report, other, zone, usize::MAX)) }
         }
     }
@@ -73,28 +73,32 @@ pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
             div.card-body.report-sum { p { strong { (sum(report)) } } (unread(report)) }
             // Before what was found: that nothing was may be no good news.
             @if !report.faults.is_empty() { (faults(report)) }
-            (groups(report, &[], usize::MAX))
+            // The server has no zone of its own, and a visitor's file may have none.
+            (groups(report, (&[], usize::MAX), &TimeZone::UTC))
         }
     }
 }
 
-fn groups(report: &Report, around: &[Point], examples: usize) -> Markup {
+/// The points around the findings, for a report without an outline of its own, and how many examples of each kind are shown.
+type Extent<'a> = (&'a [Point], usize);
+
+fn groups(report: &Report, (around, examples): Extent<'_>, zone: &TimeZone) -> Markup {
     let outline = if report.outline.is_empty() { around } else { &report.outline };
     let n_shown = if examples > FEW { usize::MAX } else { KINDS_SHOWN };
     let (shown, more) = report.findings.split_at(report.findings.len().min(n_shown));
     html! {
-        (groups_of(report, shown, outline, examples))
+        (groups_of(report, shown, (outline, examples), zone))
         @if !more.is_empty() {
             details.more-findings {
                 summary { "Show " (words::count(u64::try_from(more.len()).unwrap_or(u64::MAX), "more kind of finding", "more kinds of findings")) }
-                (groups_of(report, more, outline, examples))
+                (groups_of(report, more, (outline, examples), zone))
             }
         }
     }
 }
 
 /// Some of the findings by severity; they are sorted by it.
-fn groups_of(report: &Report, findings: &[Finding], outline: &[Point], examples: usize) -> Markup {
+fn groups_of(report: &Report, findings: &[Finding], extent: Extent<'_>, zone: &TimeZone) -> Markup {
     html! {
         @for (severity, title, why) in GROUPS {
             @let of_group: Vec<&Finding> = findings.iter().filter(|it| it.severity == severity).collect();
@@ -102,7 +106,7 @@ fn groups_of(report: &Report, findings: &[Finding], outline: &[Point], examples:
                 div.report-group data-severity=(name_of(severity)) {
                     h3 { (title) " " span.soft.small { (words::number(report.count(severity))) } }
                     p.soft.small { (why) }
-                    ul.problem-list { @for finding in of_group { (row(report, finding, outline, examples)) } }
+                    ul.problem-list { @for finding in of_group { (row(report, finding, extent, zone)) } }
                 }
             }
         }
@@ -117,7 +121,7 @@ fn title_of(report: &Report) -> &'static str {
     }
 }
 
-fn parts(report: &Report, around: &[Point], zone: &TimeZone, examples: usize) -> Markup {
+fn parts(report: &Report, extent: Extent<'_>, zone: &TimeZone) -> Markup {
     html! {
         div.card-body.report-sum {
             @if report.is_word() { p { strong { (sum(report)) } } }
@@ -135,7 +139,7 @@ fn parts(report: &Report, around: &[Point], zone: &TimeZone, examples: usize) ->
             Subject::Dataset { .. } => { @if report.is_word() { (changes::list(report)) } }
             Subject::Realtime { .. } => { (messages::since(report, zone)) }
         }
-        (groups(report, around, examples))
+        (groups(report, extent, zone))
         @if !report.faults.is_empty() { (faults(report)) }
     }
 }
@@ -190,7 +194,12 @@ fn faults(report: &Report) -> Markup {
     }
 }
 
-fn row(report: &Report, finding: &Finding, outline: &[Point], examples: usize) -> Markup {
+fn row(
+    report: &Report,
+    finding: &Finding,
+    (outline, examples): Extent<'_>,
+    zone: &TimeZone,
+) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
     let first = first_sentence(&finding.summary);
@@ -209,7 +218,7 @@ fn row(report: &Report, finding: &Finding, outline: &[Point], examples: usize) -
                     @if let Some(remedy) = remedy(&finding.code, &finding.summary) { p { strong { "How to fix: " } (prose(remedy)) } }
                     @if has_rule(&finding.code) { p.small { a href=(rule_address(&finding.code)) { "About this rule, with examples" } } }
                     (picture::of(&finding.places, &finding.samples, outline))
-                    (table(&finding.code, &finding.summary, shown))
+                    (table(&finding.code, &finding.summary, shown, zone))
                     (raw_rows(report, finding))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
                 }

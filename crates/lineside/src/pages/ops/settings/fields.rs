@@ -116,11 +116,12 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     ),
     group(
-        "Description",
+        "About the feed",
         &[
             field("publisher", "Publisher", ""),
             field("licence", "Licence", ""),
             field("theme", "Mode", "Such as bus or rail"),
+            field("description", "Description", "A sentence or two, shown on the feed's page"),
         ],
     ),
     group(
