@@ -1,6 +1,6 @@
 /** Stops and lines by name or by nearness. */
-import { unproject } from "./motion.js";
 import { union } from "./regions.js";
+import { RouteQuery } from "./route_query.js";
 import { formatRef } from "./view.js";
 
 /** Stops asked for at once. */
@@ -8,8 +8,6 @@ const STOPS_MAX = 8;
 /** Lines and destinations shown of each. */
 const LINES_MAX = 7;
 const TOWARDS_MAX = 2;
-/** Words before a line's name that say only that it is one. */
-const KIND_WORDS = /^(?:line|route|tram|bus|train|metro|subway|ferry)\s+(?=\S)/;
 
 /** @param {number} meters */
 const distanceWords = (meters) => (meters < 1000 ? `${Math.round(meters / 10) * 10} m` : `${(meters / 1000).toFixed(1)} km`);
@@ -53,31 +51,26 @@ export function shownLines(lines) {
   return { shown, more: sorted.length - shown.length };
 }
 
-/** Lines that are called so, and lines that only run there. @param {import("./routes.js").Routes} routes @param {string} question */
+/**
+ * Lines that are called so, the best first, and lines of which only the long name has the words.
+ * @param {import("./routes.js").Routes} routes @param {string} question
+ */
 export function findRoutes(routes, question) {
-  const wanted = question.toLocaleLowerCase("en").replace(KIND_WORDS, "");
-  const isCalled = (/** @type {import("./routes.js").Route} */ { name }) => name.toLocaleLowerCase("en").startsWith(wanted);
-  const all = routes.sorted();
-  const byName = all.filter(isCalled).sort((a, b) => a.name.length - b.name.length);
-  const byDescription = all.filter((route) => !isCalled(route) && route.long.toLocaleLowerCase("en").includes(wanted));
-  return { byName, byDescription };
-}
-
-/** The box around a line: west, south, east, north. @param {import("./routes.js").Route} route @returns {[number, number, number, number]|null} */
-export function boundsOfRoute(route) {
-  let box = null;
-  for (const [x, y] of route.lines.flat().map(unproject)) {
-    box = box ? [Math.min(box[0], x), Math.min(box[1], y), Math.max(box[2], x), Math.max(box[3], y)] : [x, y, x, y];
-  }
-  return /** @type {any} */ (box);
+  const query = new RouteQuery(question);
+  const found = routes.sorted().flatMap((route) => {
+    const rank = query.rank(route);
+    return rank === null ? [] : [{ route, rank, isCalled: rank < 2 || query.isPrefixOf(route) }];
+  });
+  found.sort((a, b) => a.rank - b.rank || a.route.name.length - b.route.name.length);
+  const only = (/** @type {boolean} */ isCalled) => found.filter((each) => each.isCalled === isCalled).map(({ route }) => route);
+  return { byName: only(true), byDescription: only(false) };
 }
 
 /** The box around lines; none until all of them are known. @param {import("./routes.js").Routes} routes @param {import("./view.js").Ref[]} refs */
 export function boundsOfRoutes(routes, refs) {
   const boxes = refs.flatMap((ref) => {
     const route = routes.all.get(formatRef(ref));
-    const box = route && boundsOfRoute(route);
-    return box ? [box] : [];
+    return route?.bounds ? [route.bounds] : [];
   });
   return boxes.length > 0 && boxes.length === refs.length ? union(boxes) : null;
 }

@@ -9,7 +9,7 @@ import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
 import { connectionSign } from "../plain/states.js";
 import { DETAIL_CHANNELS_MAX, detailChannels, heldDepartures, heldUpdate, selectedFeatures, stopCard, vehicleCard } from "./detail.js";
-import { boundsOfRoute, boundsOfRoutes } from "./find.js";
+import { boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
 import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
 import { Camera } from "./camera.js";
@@ -398,8 +398,7 @@ function pickStop(stop) {
 /** @param {import("./routes.js").Route} route */
 function pickRoute(route) {
   filters.toggleRoute(route);
-  const bounds = boundsOfRoute(route);
-  if (bounds) camera?.fit(bounds);
+  if (route.bounds) camera?.fit(route.bounds);
   map?.getCanvas().focus({ preventScroll: true });
 }
 

@@ -1,9 +1,10 @@
 /**
  * The routes of the networks: what the filters offer, and the lines that vehicles follow.
  *
- * @typedef {{feed: string, id: string, name: string, long: string, color: string|null, type: number, lines: import("./motion.js").Line[]}} Route
+ * @typedef {{feed: string, id: string, name: string, long: string, color: string|null, type: number, lines: import("./motion.js").Line[], bounds: import("./regions.js").Bounds|null}} Route
  */
 import { project } from "./motion.js";
+import { union } from "./regions.js";
 
 /** A network of more points than this is not followed along its lines: vehicles glide straight. */
 const POINTS_MAX = 2_000_000;
@@ -13,6 +14,19 @@ function linesOf(geometry) {
   if (geometry?.type === "LineString") return [geometry.coordinates];
   if (geometry?.type === "MultiLineString") return geometry.coordinates;
   return [];
+}
+
+/** The box around a line's points, which is known also where they are not kept. @param {number[][][]} lines @returns {import("./regions.js").Bounds|null} */
+function boundsOf(lines) {
+  /** @type {import("./regions.js").Bounds} */
+  const box = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [longitude, latitude] of lines.flat()) {
+    box[0] = Math.min(box[0], longitude);
+    box[1] = Math.min(box[1], latitude);
+    box[2] = Math.max(box[2], longitude);
+    box[3] = Math.max(box[3], latitude);
+  }
+  return box[0] <= box[2] ? box : null;
 }
 
 export class Routes {
@@ -37,26 +51,28 @@ export class Routes {
       const reply = await fetch(routes);
       if (!reply.ok) continue;
       const collection = await reply.json();
-      for (const feature of collection.features ?? []) this.#add(id, feature);
+      for (const feature of collection.features ?? []) this.add(id, feature);
       loaded();
     }
   }
 
-  /** @param {string} network @param {any} feature */
-  #add(network, { properties, geometry }) {
+  /** @param {string} network @param {any} feature GeoJSON */
+  add(network, { properties, geometry }) {
     const key = `${network}:${properties.route_id}`;
     const lines = linesOf(geometry);
     const points = lines.reduce((sum, line) => sum + line.length, 0);
     const keep = this.points + points <= POINTS_MAX;
     if (keep) this.points += points;
     const projected = keep ? lines.map((line) => line.map(([longitude, latitude]) => project(longitude, latitude))) : [];
+    const bounds = boundsOf(lines);
     const known = this.all.get(key);
     if (known) {
       known.lines.push(...projected);
+      known.bounds = bounds && known.bounds ? union([known.bounds, bounds]) : (known.bounds ?? bounds);
       return;
     }
     const short = properties.route_short_name || properties.route_long_name || properties.route_id;
-    const route = { feed: network, id: properties.route_id, name: String(short), long: String(properties.route_long_name ?? ""), color: properties.route_color ?? null, type: Number(properties.route_type ?? 3), lines: projected };
+    const route = { feed: network, id: properties.route_id, name: String(short), long: String(properties.route_long_name ?? ""), color: properties.route_color ?? null, type: Number(properties.route_type ?? 3), lines: projected, bounds };
     this.all.set(key, route);
   }
 

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { boundsOfRoutes, findRoutes } from "../../map/find.js";
+import { RouteQuery, fold } from "../../map/route_query.js";
+import { Routes } from "../../map/routes.js";
+
+test("texts are folded as the server folds them", () => {
+  for (const [text, folded] of [
+    ["Gare de l’Est", "gare de lest"],
+    ["Zürich HB / Süd", "zurich hb sud"],
+    ["ŁÓDŹ-Fabryczna", "lodz fabryczna"],
+    ["  Straße 12 (Nord) ", "strasse 12 nord"],
+    ["Ørsted", "orsted"],
+    ["St. Denis", "st denis"],
+    ["東京", "東京"],
+    ["İstanbul", "istanbul"],
+  ]) {
+    assert.equal(fold(text), folded);
+  }
+});
+
+test("a line is found by its name, its mode and a letter for that, as on the server", () => {
+  const rank = (/** @type {string} */ question, /** @type {string} */ name, /** @type {string} */ long, /** @type {number} */ type) => new RouteQuery(question).rank({ name, long, type });
+  for (const question of ["1", "line 1", "Linie 1", "tram 1", "Tram line 1"]) {
+    assert.equal(rank(question, "1", "Harbour", 0), 0, question);
+    assert.ok((rank(question, "10", "Harbour", 0) ?? 0) > 0, question);
+    assert.equal(rank(question, "2", "Harbour", 0), null, question);
+  }
+  assert.equal(rank("T1", "1", "Harbour", 0), 1);
+  assert.equal(rank("T1", "1", "Harbour", 3), null, "a bus");
+  assert.equal(rank("T1", "T1", "Harbour", 3), 0, "it is called so");
+  assert.equal(rank("bus 1", "1", "Harbour", 0), null);
+  assert.equal(rank("tram museum", "9", "Tram Museum", 3), 2);
+  assert.equal(rank("tram", "9", "Harbour", 0), null, "a mode alone is no name");
+  assert.equal(rank(" ", "9", "Harbour", 0), null);
+});
+
+/** @param {[string, string, string, number][]} all id, name, long name, type */
+function routesOf(all) {
+  const routes = new Routes([{ id: "city", routes: null, feeds: [] }]);
+  for (const [id, short, long, type] of all) routes.add("city", { properties: { route_id: id, route_short_name: short, route_long_name: long, route_type: type }, geometry: null });
+  return routes;
+}
+
+test("the line that is called so comes first, and a mode leaves out the lines of others", () => {
+  const routes = routesOf([["b10", "10", "Hill", 3], ["t1", "1", "Harbour", 0], ["b1", "1", "Park", 3], ["t12", "12", "Depot", 0], ["b2", "2", "Line 1 Museum", 3]]);
+  const found = (/** @type {string} */ question) => {
+    const { byName, byDescription } = findRoutes(routes, question);
+    return [byName.map(({ id }) => id), byDescription.map(({ id }) => id)];
+  };
+  assert.deepEqual(found("tram 1"), [["t1", "t12"], []]);
+  assert.deepEqual(found("bus 1"), [["b1", "b10"], ["b2"]]);
+  assert.deepEqual(found("T1"), [["t1"], []]);
+  assert.deepEqual(found("Linie 12"), [["t12"], []]);
+  assert.deepEqual(found("harbour"), [[], ["t1"]]);
+  assert.deepEqual(found(""), [[], []]);
+});
+
+test("a line has its box also where its points are too many to keep", () => {
+  const routes = new Routes([{ id: "city", routes: null, feeds: [] }]);
+  routes.points = 2_000_000;
+  const feature = (/** @type {number[][]} */ coordinates) => ({ properties: { route_id: "r" }, geometry: { type: "LineString", coordinates } });
+  routes.add("city", feature([[10, 50], [11, 51]]));
+  routes.add("city", feature([[9, 52], [10, 50.5]]));
+  assert.deepEqual(routes.linesOf("city", "r"), []);
+  assert.deepEqual(boundsOfRoutes(routes, [{ feed: "city", id: "r" }]), [9, 50, 11, 52]);
+  assert.equal(boundsOfRoutes(routes, [{ feed: "city", id: "unknown" }]), null);
+});
