@@ -1,8 +1,10 @@
 /** The search of the page: what distances are measured from, and "Near me". */
 import { byId } from "../plain/dom.js";
+import { readFavourites, refOf } from "../plain/favourites.js";
 import { findRoutes, findStops } from "./find.js";
 import { Location } from "./location.js";
 import { setUpSearch } from "./search.js";
+import { formatRef } from "./view.js";
 
 /** How near the map goes to the reader. */
 const HERE_ZOOM = 15;
@@ -32,6 +34,8 @@ export class Finder {
       input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), from: byId("results-from"), pickStop, pickRoute,
       findStops: (question) => this.#findStops(question),
       findRoutes: (question) => findRoutes(routes, question),
+      favourites: readFavourites,
+      pickFavourite: (favourite) => this.#pickFavourite(favourite, { routes, pickStop, pickRoute }),
       colorOf: (feed, name) => routes.colorOf(networks.of(feed)?.id ?? feed, name),
     });
   }
@@ -52,6 +56,20 @@ export class Finder {
     const stops = await findStops(question, place, nameOf);
     const from = place && `${question ? "Distances from" : "Nearest to"} ${isHere ? "you" : "the middle of the map"}`;
     return { stops, from };
+  }
+
+  /**
+   * Shows a favourite on the map; one that the map does not have is shown on its page.
+   * @param {import("../plain/favourites.js").Favourite} favourite
+   * @param {{routes: import("./routes.js").Routes, pickStop: (stop: any) => void, pickRoute: (route: import("./routes.js").Route) => void}} map
+   */
+  async #pickFavourite(favourite, { routes, pickStop, pickRoute }) {
+    const ref = refOf(favourite);
+    const route = favourite.kind === "line" ? routes.all.get(formatRef(ref)) : undefined;
+    if (route) return pickRoute(route);
+    const reply = favourite.kind === "stop" ? await fetch(`/map/stop?${new URLSearchParams({ feed: ref.feed, stop_id: ref.id })}`) : null;
+    if (reply?.ok) pickStop(await reply.json());
+    else location.assign(favourite.href);
   }
 
   /** Goes to the reader and lists the stops there. @param {() => void} before called when the place is known */

@@ -11,6 +11,7 @@ import { shownLines } from "./find.js";
 const PAUSE_MS = 180;
 const STOPS_MAX = 8;
 const ROUTES_MAX = 4;
+const FAVOURITES_MAX = 8;
 
 /**
  * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string, lines: string[], detail: string}} FoundStop
@@ -20,6 +21,8 @@ const ROUTES_MAX = 4;
  * @property {(question: string) => Promise<{stops: FoundStop[], from: string|null}>} findStops
  * @property {(feed: string, name: string) => string|null} colorOf  a line's color
  * @property {(question: string) => {byName: import("./routes.js").Route[], byDescription: import("./routes.js").Route[]}} findRoutes
+ * @property {() => import("../plain/favourites.js").Favourite[]} favourites  what an empty box offers first
+ * @property {(favourite: import("../plain/favourites.js").Favourite) => void} pickFavourite
  * @property {(stop: FoundStop) => void} pickStop
  * @property {(route: import("./routes.js").Route) => void} pickRoute
  */
@@ -28,7 +31,7 @@ const ROUTES_MAX = 4;
 const hasScreenKeyboard = () => matchMedia("(pointer: coarse)").matches;
 
 /** @param {Options} options */
-export function setUpSearch({ input, results, from, findStops, findRoutes, colorOf, pickStop, pickRoute }) {
+export function setUpSearch({ input, results, from, findStops, findRoutes, colorOf, favourites, pickFavourite, pickStop, pickRoute }) {
   let timer = 0;
   let asked = 0;
   /** Whether what is typed has not been answered yet. */
@@ -46,6 +49,7 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
     results.hidden = true;
     from.hidden = true;
     results.replaceChildren();
+    delete results.dataset.question;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
     active = -1;
@@ -79,6 +83,9 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
     return option(at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note), about);
   };
 
+  const favouriteOption = (/** @type {import("../plain/favourites.js").Favourite} */ favourite) => (/** @type {number} */ at) =>
+    option(at, () => pickFavourite(favourite), element("span.star-sign", { "aria-hidden": "true" }, "★"), element("span", {}, favourite.name), element("span.where", {}, `your ${favourite.kind}`));
+
   /** Enter picks what is marked, else the first; of what is typed, even if the answer is still on its way. */
   const pick = async () => {
     clearTimeout(timer);
@@ -93,7 +100,9 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
     if (mine !== asked || (document.activeElement !== input && !isPinned)) return;
     isStale = false;
     const { byName, byDescription } = question ? findRoutes(question) : { byName: [], byDescription: [] };
+    const starred = question || isPinned ? [] : favourites().slice(0, FAVOURITES_MAX);
     const found = [
+      ...starred.map(favouriteOption),
       ...byName.slice(0, ROUTES_MAX).map(routeOption),
       ...stops.slice(0, STOPS_MAX).map(stopOption),
       ...byDescription.slice(0, ROUTES_MAX).map(routeOption),
@@ -101,8 +110,9 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
     const made = found.map((make, at) => make(at));
     const nothing = question ? element("p.soft.small.nothing", {}, `No stop or line matches “${question}”.`) : isPinned ? element("p.soft.small.nothing", {}, "No stops nearby.") : null;
     results.replaceChildren(...(made.length > 0 ? made : nothing ? [nothing] : []));
+    results.dataset.question = question;
     results.hidden = results.childElementCount === 0;
-    from.textContent = origin ?? "";
+    from.textContent = starred.length > 0 ? `Your stops and lines first, then ${(origin ?? "").toLowerCase()}` : (origin ?? "");
     from.hidden = stops.length === 0 || !origin;
     input.setAttribute("aria-expanded", String(!results.hidden));
     active = -1;

@@ -20,6 +20,7 @@ use serde_json::json;
 
 use super::alerts::{self, Told};
 use super::board_window::{self, BoardWindow};
+use super::favourites::{self, FavouriteKind};
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
 use super::{badge, catalog, map, of_network, route, states, trips, words};
@@ -58,7 +59,8 @@ pub(super) async fn page(
     let board = Board::of(&app, &network, timetable, stop, wish);
     let mut page = Page::new(&board.title, Section::Other);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
-    page.scripts = &["board.js"];
+    page.scripts = &["board.js", favourites::SCRIPT];
+    page.styles = &[favourites::STYLE];
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", board.api_address()));
@@ -262,7 +264,10 @@ impl<'a> Board<'a> {
                             " › " a href=(address(self.feed_id(), parent.id)) { (parent.name) }
                         }
                     }
-                    h1 { (self.title) }
+                    div.starred {
+                        h1 { (self.title) }
+                        @if !self.wish.is_embedded { (favourites::star(FavouriteKind::Stop, &address(self.feed_id(), stop.id), &self.title)) }
+                    }
                     @if !routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
                             @for (name, color, id) in routes.iter().take(ROUTES_MAX) {

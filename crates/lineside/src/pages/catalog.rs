@@ -16,7 +16,7 @@ use serde_json::json;
 use super::found_names::{FoundNames, find_names};
 use super::layout::{self, Page, Section};
 use super::query::Query;
-use super::{report, states, words};
+use super::{favourites, report, states, words};
 use crate::app::App;
 use crate::http::Parameters;
 use crate::reports::{Brief, Verdict};
@@ -73,13 +73,14 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     };
     let mut page = Page::new(&title, Section::Catalog);
     page.canonical = Some(query.address(number));
-    page.scripts = &["catalog.js"];
-    page.styles = &["catalog.css"];
+    page.scripts = &["catalog.js", favourites::SCRIPT];
+    page.styles = &["catalog.css", favourites::STYLE];
     page.alternates.push(("application/json", "/api/v1/feeds".to_owned()));
     page.alternates.push(("application/atom+xml", "/incidents.atom".to_owned()));
     let main = html! {
         div.page {
             (head(&entries, app.now()))
+            (favourites::list(None))
             (search_form(&query, &filters))
             (names.markup(&query.words))
             @if entries.is_empty() {

@@ -16,6 +16,7 @@ mod channels;
 mod context;
 mod delays;
 mod docs;
+mod favourites;
 mod feed;
 mod files;
 mod forms;

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 
 use super::found_names::lines_at;
 use super::layout::{self, Page, Section};
-use super::{badge, board, network_alerts, of_network, route, words};
+use super::{badge, board, favourites, network_alerts, of_network, route, words};
 use crate::app::App;
 use crate::http::{Parameters, Refusal, aside};
 
@@ -34,7 +34,8 @@ pub(super) async fn page(
     match find(&app, &feed, &parameters).await {
         Ok(view) => {
             let mut page = Page::new(&view.name, Section::Catalog);
-            page.styles = &["riders.css"];
+            page.styles = &["riders.css", favourites::STYLE];
+            page.scripts = &[favourites::SCRIPT];
             of_network::reply(&page, &view.markup())
         }
         Err(refusal) => layout::refused(&refusal, false),
@@ -141,6 +142,7 @@ impl NetworkView {
         html! {
             div.page.riders {
                 (self.head())
+                (favourites::list(Some(&self.id)))
                 form.search role="search" action=(format!("/networks/{}", self.id)) {
                     div.search-line {
                         label.visually-hidden for="q" { "Search lines and stops" }

@@ -15,6 +15,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::alerts::{self, Told};
+use super::favourites::{self, FavouriteKind};
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
 use super::line_times::LineTimes;
@@ -67,8 +68,8 @@ fn reply(line: &Line<'_>, times: &LineTimes) -> Response {
     let title = line.title();
     let mut page = Page::new(&title, Section::Other);
     page.description = Some(format!("Stops, times and vehicles of {title}, in real time."));
-    page.styles = &["delays.css", "riders.css"];
-    page.scripts = &["route.js"];
+    page.styles = &["delays.css", "riders.css", favourites::STYLE];
+    page.scripts = &["route.js", favourites::SCRIPT];
     page.refresh = Some(REFRESH_S);
     of_network::reply(&page, &line.markup(times))
 }
@@ -199,7 +200,10 @@ impl<'a> Line<'a> {
         html! {
             div.page-head.tight {
                 p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
-                h1 { (badge::badge(route.name(), route.color)) " " (self.title()) }
+                div.starred {
+                    h1 { (badge::badge(route.name(), route.color)) " " (self.title()) }
+                    (favourites::star(FavouriteKind::Line, &address(self.feed_id(), route.id), &self.title()))
+                }
                 @if !route.long_name.is_empty() && route.long_name != route.name() { p.soft { (route.long_name) } }
                 p.answer-at {
                     span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, zone)) { (words::clock_seconds(self.now, zone)) } }
