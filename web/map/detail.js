@@ -3,8 +3,8 @@
  * panel, made anew from what is held whenever that changes.
  */
 import { badge, badgeColors } from "../plain/badge.js";
-import { element, encodeSegment } from "../plain/dom.js";
-import { ageWords, clock as hours, delayWords, dueWords, seconds } from "../plain/words.js";
+import { element, encodeSegment, runAddress, tripAddress } from "../plain/dom.js";
+import { ageWords, clock as hours, dateWords, delayWords, dueWords, seconds } from "../plain/words.js";
 import { liveCalls, upcoming } from "./calls.js";
 import { routeAddress } from "./view.js";
 
@@ -73,7 +73,8 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
   else if (trip && calls.length > 0) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
   else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
-  card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
+  const whole = trip && record.trip?.trip_id ? element("a.trip-link", { href: runAddress(trip.network, record.trip.trip_id, record.trip.start_date, record.trip.start_time) }, "Whole trip") : null;
+  card.push(element("p.detail-foot", {}, whole, whole && " · ", "Position from ", element("a", { href: `/feeds/${feed}` }, around.nameOf(feed))));
   return card;
 }
 
@@ -116,7 +117,7 @@ const pick = (then) => (event) => {
 };
 
 /**
- * @param {{feed: string, id: string, name: string, platform: string|null}} stop
+ * @param {{feed: string, id: string, name: string, platform: string|null, timetable_ended?: string|null}} stop  `timetable_ended` is a date
  * @param {{id: string, record: any}[]|null} departures  null until the state has come
  * @param {Surroundings} around
  * @returns {Node[]}
@@ -124,24 +125,33 @@ const pick = (then) => (event) => {
 export function stopCard(stop, departures, around) {
   const leaves = (/** @type {any} */ record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
   const sorted = [...(departures ?? [])].sort((a, b) => leaves(a.record) - leaves(b.record)).slice(0, DEPARTURES_MAX);
-  const rows = sorted.map(({ record }) => {
+  const rows = sorted.map(({ id, record }) => {
     const isOff = record.status === "cancelled" || record.status === "skipped";
     return element(
       "li",
       {},
       badge(record.route_short_name, record.route_color),
-      element("span", {}, record.headsign ?? "", record.platform ? element("span.soft.small", {}, ` · platform ${record.platform}`) : null),
+      element("span", {}, destination(stop.feed, id, record), record.platform ? element("span.soft.small", {}, ` · platform ${record.platform}`) : null),
       element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(leaves(record) - around.now())),
       delaySign("span.delay", record.status, record.delay),
     );
   });
-  const body = departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : rows.length === 0 ? element("p.detail-foot.soft", {}, "No departures in the next two hours.") : element("ol.detail-board", { "aria-label": "Departures" }, ...rows);
+  const body = rows.length > 0 ? element("ol.detail-board", { "aria-label": "Departures" }, ...rows) : departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : noDepartures(stop);
   return [
     head([element("span", {}, stop.name)], [element("p.soft.small", {}, stop.platform ? `Platform ${stop.platform} · ` : "", "departures, live")], around.close),
     body,
     element("p.detail-foot", {}, element("a", { href: `/stops/${stop.feed}/${encodeURIComponent(stop.id)}` }, "Whole departure board")),
   ];
 }
+
+/** Where a departure goes, as a link to its trip. @param {string} feed @param {string} id @param {any} record */
+function destination(feed, id, record) {
+  const to = record.headsign || record.trip_id;
+  return record.trip_id ? element("a.trip-link", { href: tripAddress(feed, record.trip_id, id) }, to) : to;
+}
+
+/** @param {{timetable_ended?: string|null}} stop */
+const noDepartures = ({ timetable_ended: ended }) => (ended ? element("p.detail-foot", { "data-timetable-ended": ended }, `This timetable ended on ${dateWords(ended)}.`) : element("p.detail-foot.soft", {}, "No departures in the next two hours."));
 
 /** Channels kept free of cells, for what is selected. */
 export const DETAIL_CHANNELS_MAX = 8;

@@ -7,7 +7,7 @@ import { DataClock } from "../plain/clock.js";
 import { byId, island, replaceContent } from "../plain/dom.js";
 import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
-import { connectionSign } from "../plain/states.js";
+import { liveSign } from "../plain/trouble.js";
 import { DETAIL_CHANNELS_MAX, detailChannels, heldDepartures, heldUpdate, selectedFeatures, stopCard, vehicleCard } from "./detail.js";
 import { boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
@@ -196,13 +196,13 @@ function showDetail() {
 
 // ---- what is followed ---------------------------------------------------------------------------
 
-const showConnection = connectionSign("live");
+const sign = liveSign("live", () => networks.liveTrouble());
 /** When the connection was lost, by the page's clock; 0 while it stands. */
 let lostAt = 0;
 
 const events = new Events({
   onStatus(status, transport) {
-    showConnection(status, transport);
+    sign.show(status, transport);
     if (status === "live" || status === "idle") lostAt = 0;
     else lostAt ||= performance.now();
   },
@@ -225,6 +225,7 @@ const events = new Events({
 /** What stands still on the map may not stand still, so that is said and shown. */
 function showFeedStates() {
   networks.showStates(events.store, clock.wall() / 1000);
+  sign.update();
   vehicles?.refresh();
 }
 
@@ -307,7 +308,7 @@ async function startMap() {
     restyle();
   });
   map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same as a table.");
-  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf, isStandstill: networks.isStandstill });
+  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf, networks });
   if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
   map.on("moveend", () => {
     moved();

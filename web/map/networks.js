@@ -2,15 +2,16 @@
  * The networks on the map: which are in view and drawn, which of them are in trouble, how many
  * vehicles each has, and jumping from one to another.
  */
+import { TROUBLE } from "../plain/states.js";
 import { numberWords } from "../plain/words.js";
 import { Bubbles } from "./bubbles.js";
 import { coveredSides } from "./camera.js";
 import { grantedPlace } from "./location.js";
-import { chooseRegion, lastVisited, regionAt, regionsInView, rememberVisited } from "./regions.js";
-import { STANDSTILL, showTrouble, troubleIn } from "./trouble.js";
+import { REGION_ZOOM_MAX, chooseRegion, lastVisited, regionAt, regionsInView, rememberVisited } from "./regions.js";
+import { STANDSTILL, liveTrouble, showTrouble, troubleIn } from "./trouble.js";
 
-/** How near the map goes to a network. */
-const REGION_ZOOM_MAX = 13;
+/** How often the numbers of networks that are not followed as a whole are read, in milliseconds. */
+const COUNTS_MS = 30_000;
 /** From this zoom on the network in the middle of the map counts as visited. */
 const VISITED_ZOOM_MIN = 7;
 
@@ -21,6 +22,12 @@ const VISITED_ZOOM_MIN = 7;
 
 /** The links of the panel. @returns {HTMLElement[]} */
 const links = () => [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".panel [data-region]"))];
+
+/** @param {Region} region */
+function showCount({ id, vehicles, stations }) {
+  const shown = links().find((link) => link.dataset.region === id)?.querySelector(".region-count");
+  if (shown) shown.textContent = vehicles + stations > 0 ? numberWords(vehicles || stations) : "";
+}
 
 export class NetworkViews {
   /** @type {import("maplibre-gl").Map|null} */
@@ -95,8 +102,9 @@ export class NetworkViews {
   /** @param {Region} region @returns {Partial<import("maplibre-gl").MapOptions>} */
   startView = ({ bounds }) => ({ bounds, fitBoundsOptions: { padding: coveredSides(), maxZoom: REGION_ZOOM_MAX } });
 
-  /** Lets the panel's links move the map in place of loading the page again. @param {() => void} before */
+  /** Lets the panel's links move the map in place of loading the page again, and keeps their numbers. @param {() => void} before */
   listen(before) {
+    if (links().length > 0) setInterval(() => document.hidden || this.#readCounts(), COUNTS_MS);
     for (const link of links()) {
       link.addEventListener("click", (event) => {
         const region = this.regions.find(({ id }) => id === link.dataset.region);
@@ -131,11 +139,27 @@ export class NetworkViews {
     showTrouble(troubleIn(known, this.#visible()), (feed) => this.of(feed)?.timezone ?? "UTC", now);
   }
 
+  /** What the connection's sign says in place of "Live", if live data in view are in trouble. */
+  liveTrouble = () => liveTrouble(this.#visible());
+
   /** Whether a feed brings nothing new. @param {string} feed */
   isStandstill = (feed) => STANDSTILL.includes(this.#states.get(feed) ?? "");
 
+  /** Whether a feed's data may be out of date. @param {string} feed */
+  isInTrouble = (feed) => TROUBLE.includes(this.#states.get(feed) ?? "");
+
+  /** Reads the numbers of all networks: at the zoom of a city no feed is followed as a whole. */
+  async #readCounts() {
+    const reply = await fetch("/map/counts").catch(() => null); // the server is away: the sign above says so
+    if (!reply?.ok) return;
+    for (const { id, vehicles, stations } of await reply.json()) {
+      const region = this.regions.find((each) => each.id === id);
+      if (region) showCount(Object.assign(region, { vehicles, stations }));
+    }
+  }
+
   /**
-   * The numbers of networks whose feeds are followed as a whole, as they are now.
+   * Counts the networks whose feeds are followed as a whole, as they are now.
    * @param {import("../plain/state.js").Store} store @param {{feed: string}[]} vehicles @param {{feed: string, kind: string}[]} rentals
    */
   count(store, vehicles, rentals) {
@@ -146,8 +170,7 @@ export class NetworkViews {
       const own = rentals.filter(isOf);
       region.stations = own.filter(({ kind }) => kind === "station").length;
       region.vehicles = vehicles.filter(isOf).length + own.length - region.stations;
-      const shown = links().find((link) => link.dataset.region === region.id)?.querySelector(".region-count");
-      if (shown) shown.textContent = region.vehicles + region.stations > 0 ? numberWords(region.vehicles || region.stations) : "";
+      showCount(region);
     }
     this.#bubbles?.show();
   }

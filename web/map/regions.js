@@ -3,12 +3,14 @@
  * drawn as a bubble with their number because they are too small on the screen.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], bounds: Bounds, vehicles: number, stations: number}} Region
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, vehicles: number, stations: number}} Region
  * @typedef {{longitude: number, latitude: number}} Place
  * @typedef {{regions: Region[], center: [number, number], bounds: Bounds}} Cluster
  */
 import { project, unproject } from "./motion.js";
 
+/** How near the map goes to a network. */
+export const REGION_ZOOM_MAX = 13;
 /** A network that is smaller than this on the screen, in pixels, is a bubble. */
 const DRAWN_PX_MIN = 72;
 /** Bubbles nearer to each other than this, in pixels, are one. */
@@ -74,11 +76,13 @@ function boxOnScreen([west, south, east, north], zoom) {
 }
 
 /**
- * The networks that are too small to be drawn at a zoom, in groups that do not cover each other.
+ * The networks that are too small to be drawn at a zoom, in groups that do not cover each other. From the zoom on to which the
+ * map goes for a network there are none: one of a single stop is small at every zoom, and would cover it.
  * @param {Region[]} regions  those with most vehicles first @param {number} zoom
  * @returns {Cluster[]}
  */
 export function clusterRegions(regions, zoom) {
+  if (zoom >= REGION_ZOOM_MAX) return [];
   /** @type {{x: number, y: number, regions: Region[]}[]} */
   const groups = [];
   for (const region of regions) {

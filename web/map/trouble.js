@@ -4,21 +4,21 @@ import { TROUBLE } from "../plain/states.js";
 import { clock, seconds } from "../plain/words.js";
 
 /** States in order of how much they take from riders, the worst last. */
-const GRAVITY = ["late", "stale", "failing"];
+const GRAVITY = ["late", "stale", "paused", "failing"];
 /** States in which vehicles stand where they were and not where they are. */
-export const STANDSTILL = ["stale", "failing"];
+export const STANDSTILL = ["stale", "failing", "paused"];
 
 /** @typedef {{feed: string, record: {state: string, since?: string}}} FeedState */
 
 /**
- * The worst feed of each network in view.
+ * The worst live feed of each network in view: a timetable or alerts in trouble move no vehicle.
  * @param {FeedState[]} states @param {import("./regions.js").Region[]} regions in view
  * @returns {(FeedState & {name: string})[]}
  */
 export function troubleIn(states, regions) {
   const gravity = (/** @type {FeedState} */ { record }) => GRAVITY.indexOf(record.state);
-  return regions.flatMap(({ name, feeds }) => {
-    const troubled = states.filter(({ feed, record }) => feeds.includes(feed) && TROUBLE.includes(record.state));
+  return regions.flatMap(({ name, live }) => {
+    const troubled = states.filter(({ feed, record }) => live.includes(feed) && TROUBLE.includes(record.state));
     const [worst] = troubled.sort((a, b) => gravity(b) - gravity(a));
     return worst ? [{ ...worst, name }] : [];
   });
@@ -47,4 +47,14 @@ export function showTrouble(troubled, timezoneOf, now) {
     }),
   );
   byId("feed-states").hidden = troubled.length === 0;
+}
+
+/**
+ * What the connection's sign says in place of "Live"; null while nothing in view is in trouble.
+ * @param {import("./regions.js").Region[]} regions in view
+ */
+export function liveTrouble(regions) {
+  const shown = byId("feed-states").childElementCount;
+  if (shown === 0) return null;
+  return regions.filter(({ live }) => live.length > 0).length > shown ? "Some live data missing" : "Live data missing";
 }

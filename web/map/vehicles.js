@@ -60,14 +60,14 @@ export class Vehicles {
    * @param {(feed: string, routeId: string) => import("./motion.js").Line[]} options.linesOf
    * @param {(vehicle: Vehicle) => boolean} options.isShown
    * @param {(feed: string) => number} options.nowOf  the time of a feed's data, in seconds
-   * @param {(feed: string) => boolean} options.isStandstill  whether a feed brings nothing new
+   * @param {{isStandstill: (feed: string) => boolean, isInTrouble: (feed: string) => boolean}} options.networks  whether a feed brings nothing new, or its data may be out of date
    */
-  constructor(map, { linesOf, isShown, nowOf, isStandstill }) {
+  constructor(map, { linesOf, isShown, nowOf, networks }) {
     this.map = map;
     this.linesOf = linesOf;
     this.isShown = isShown;
     this.nowOf = nowOf;
-    this.isStandstill = isStandstill;
+    this.networks = networks;
     /** @type {Map<string, Vehicle>} */
     this.all = new Map();
     this.sprites = new Sprites();
@@ -221,9 +221,10 @@ export class Vehicles {
     if (canvas.dataset.stale !== String(stale)) canvas.dataset.stale = String(stale);
   }
 
-  /** Whether a vehicle is shown where it was and may not be any more. @param {Vehicle} vehicle */
+  /** Whether a vehicle is shown where it was and may not be any more; without a time of its own its feed's state says it. @param {Vehicle} vehicle */
   isStale({ feed, record }) {
-    return this.isStandstill(feed) || this.nowOf(feed) - Number(record.timestamp ?? Infinity) > OLD_S;
+    if (this.networks.isStandstill(feed)) return true;
+    return record.timestamp ? this.nowOf(feed) - Number(record.timestamp) > OLD_S : this.networks.isInTrouble(feed);
   }
 
   /** All positions grow old while nothing comes from the server. @param {boolean} isLost */

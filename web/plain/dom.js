@@ -32,7 +32,16 @@ export function byId(id) {
  * @param {string} feed @param {string} trip @param {string} departure
  */
 export function tripAddress(feed, trip, departure) {
-  const [, year, month, day, start] = /:(\d{4})(\d\d)(\d\d):((?:\d+:\d\d:\d\d)?):\d+$/.exec(departure) ?? [];
+  const [, date, start] = /:(\d{8}):((?:\d+:\d\d:\d\d)?):\d+$/.exec(departure) ?? [];
+  return runAddress(feed, trip, date, start);
+}
+
+/**
+ * The address of a trip's page on a service date.
+ * @param {string} feed @param {string} trip @param {string} [date] `YYYYMMDD` @param {string} [start] when a repeated trip starts
+ */
+export function runAddress(feed, trip, date, start) {
+  const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)$/.exec(date ?? "") ?? [];
   const query = new URLSearchParams();
   if (year) query.set("date", `${year}-${month}-${day}`);
   if (start) query.set("start", start);

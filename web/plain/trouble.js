@@ -18,24 +18,26 @@ export function showTrouble(feed, { since }, timezone) {
   }
 }
 
-/** Whether the page shows that live data are missing. */
-const isInTrouble = () => document.querySelector(".trouble:not([hidden])") !== null;
+/** What the sign says while the page shows a banner that live data are missing. */
+const bannerWords = () => (document.querySelector(".trouble:not([hidden])") ? "Live data missing" : null);
 
 /**
  * Says how the connection is, and while it is open whether what it brings is live.
  * @param {string} id of the element
+ * @param {() => string|null} [troubleWords] what it says in place of "Live"; null while live data are live
  */
-export function liveSign(id) {
+export function liveSign(id, troubleWords = bannerWords) {
   const showConnection = connectionSign(id);
   /** @type {[import("./events.js").Status, string]|null} */
   let last = null;
   const update = () => {
     const sign = document.getElementById(id);
     if (!sign || !last) return;
-    if (last[0] === "live" && isInTrouble()) {
+    const trouble = last[0] === "live" ? troubleWords() : null;
+    if (trouble !== null) {
       sign.dataset.transport = last[1];
       sign.dataset.status = "stale";
-      sign.textContent = "Live data missing";
+      if (sign.textContent !== trouble) sign.textContent = trouble;
     } else {
       showConnection(...last);
     }

@@ -125,6 +125,11 @@ export function clock(unixSeconds, timezone) {
   return format.format(unixSeconds * 1000);
 }
 
+const dateFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+
+/** A date, as in "1 June 2024". @param {string} date `YYYY-MM-DD` */
+export const dateWords = (date) => dateFormat.format(Date.parse(date));
+
 /** Day and time at the place, with the zone's name. @param {number} unixSeconds @param {string} timezone */
 export function moment(unixSeconds, timezone) {
   const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: timezone, timeZoneName: "short" });

@@ -10,19 +10,24 @@ import path from "node:path";
 /** @param {(string|number|undefined)[][]} rows */
 const csv = (rows) => rows.map((row) => row.map((cell) => cell ?? "").join(",")).join("\n") + "\n";
 
+/** A time of day as GTFS writes it. @param {number} minutes after midnight */
+const timeOfDay = (minutes) => `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}:00`;
+
 /**
  * Writes a schedule with one trip of each line every day.
  * @param {string} folder @param {string} agency @param {StopRow[]} stops @param {LineRow[]} lines
+ * @param {{start?: number, end?: number, time?: string}} [service] its first and last day as `YYYYMMDD`, and when trips start as `HH:MM`
  */
-export async function writeSchedule(folder, agency, stops, lines) {
-  const times = lines.flatMap(({ id, stops: calls }) => calls.map((stop, at) => [`${id}-1`, `08:${String(at).padStart(2, "0")}:00`, `08:${String(at).padStart(2, "0")}:00`, stop, at + 1]));
+export async function writeSchedule(folder, agency, stops, lines, { start = 20200101, end = 20991231, time = "08:00" } = {}) {
+  const [hours, minutes] = time.split(":").map(Number);
+  const times = lines.flatMap(({ id, stops: calls }) => calls.map((stop, at) => [`${id}-1`, timeOfDay(hours * 60 + minutes + at), timeOfDay(hours * 60 + minutes + at), stop, at + 1]));
   const files = {
     agency: [["agency_id", "agency_name", "agency_url", "agency_timezone"], ["a", agency, "https://example.org", "Etc/UTC"]],
     stops: [["stop_id", "stop_code", "stop_name", "stop_lat", "stop_lon", "location_type", "parent_station", "platform_code"], ...stops.map(({ id, code, name, lat, lon, kind, parent, platform }) => [id, code, name, lat, lon, kind ?? 0, parent, platform])],
     routes: [["route_id", "agency_id", "route_short_name", "route_long_name", "route_type", "route_color"], ...lines.map(({ id, short, long, type, color }) => [id, "a", short, long, type, color])],
     trips: [["route_id", "service_id", "trip_id", "trip_headsign"], ...lines.map(({ id, long }) => [id, "daily", `${id}-1`, long])],
     stop_times: [["trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence"], ...times],
-    calendar: [["service_id", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "start_date", "end_date"], ["daily", 1, 1, 1, 1, 1, 1, 1, 20200101, 20991231]],
+    calendar: [["service_id", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "start_date", "end_date"], ["daily", 1, 1, 1, 1, 1, 1, 1, start, end]],
   };
   await mkdir(folder, { recursive: true });
   for (const [name, rows] of Object.entries(files)) await writeFile(path.join(folder, `${name}.txt`), csv(rows));
@@ -52,9 +57,9 @@ function float(field, value) {
 
 /** @typedef {{id: string, route: string, lat: number, lon: number}} Position */
 
-/** A GTFS-Realtime message of vehicle positions. @param {Position[]} positions @param {number} at seconds @param {number} [age] of the positions */
-export function positionsMessage(positions, at, age = 0) {
-  const header = part(1, [...part(1, "2.0"), ...number(2, 0), ...number(3, at)]);
+/** A GTFS-Realtime message of vehicle positions. @param {Position[]} positions @param {number} at seconds @param {number} [age] of the positions @param {number} [headerAge] of the message */
+export function positionsMessage(positions, at, age = 0, headerAge = 0) {
+  const header = part(1, [...part(1, "2.0"), ...number(2, 0), ...number(3, at - headerAge)]);
   const entities = positions.flatMap(({ id, route, lat, lon }) => {
     const vehicle = [...part(1, [...part(1, `${route}-1`), ...part(5, route)]), ...part(2, [...float(1, lat), ...float(2, lon)]), ...number(5, at - age), ...part(8, [...part(1, id), ...part(2, id)])];
     return part(2, [...part(1, id), ...part(4, vehicle)]);
@@ -64,12 +69,12 @@ export function positionsMessage(positions, at, age = 0) {
 
 /** A producer of vehicle positions, each feed at an address of its own: `/<feed>.pb`. */
 export async function startProducer() {
-  /** @type {Map<string, {positions: Position[], age?: number, fails?: boolean}>} */
+  /** @type {Map<string, {positions: Position[], age?: number, headerAge?: number, fails?: boolean}>} */
   const feeds = new Map();
   const server = createServer((request, reply) => {
     const feed = feeds.get((request.url ?? "").slice(1).replace(".pb", ""));
     if (!feed || feed.fails) return reply.writeHead(feed ? 500 : 404).end();
-    reply.writeHead(200, { "content-type": "application/x-protobuf" }).end(positionsMessage(feed.positions, Math.floor(Date.now() / 1_000), feed.age));
+    reply.writeHead(200, { "content-type": "application/x-protobuf" }).end(positionsMessage(feed.positions, Math.floor(Date.now() / 1_000), feed.age, feed.headerAge));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());

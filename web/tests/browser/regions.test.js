@@ -29,6 +29,8 @@ const northStops = [
   { id: "market-out", name: "Market", ...MARKETS[1], code: "102" },
   { id: "harbour", name: "Harbour", ...at(NORTH, -0.03, -0.03) },
   { id: "airport", name: "Airport", ...at(NORTH, 0.05, 0.05) },
+  // Where no trip calls at any time of day.
+  { id: "quarry", name: "Quarry", ...at(NORTH, -0.03, 0.05) },
 ];
 const northLines = [
   { id: "t1", short: "1", long: "Harbour – Airport", type: 0, color: "C8102E", stops: ["harbour", "central-a", "market-out", "airport"] },
@@ -60,7 +62,7 @@ before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
   [browser, producer] = await Promise.all([launch(), startProducer()]);
   await writeSchedule(path.join(folder, "north"), "Northtown Transport", northStops, northLines);
-  await writeSchedule(path.join(folder, "south"), "Southport Transport", southStops, southLines);
+  await writeSchedule(path.join(folder, "south"), "Southport Transport", southStops, southLines, { time: inMinutes(20) });
   producer.feeds.set("north", { positions: northVehicles });
   // Its position is ten minutes old whenever it is reported.
   producer.feeds.set("south", { age: 600, positions: [{ id: "s-1", route: "s1", ...at(SOUTH, -0.001, -0.003) }] });
@@ -73,6 +75,13 @@ after(async () => {
   producer?.stop();
   await rm(folder, { recursive: true });
 });
+
+/** The time of day in UTC as GTFS writes it: after midnight it belongs to the day before. @param {number} minutes from now */
+function inMinutes(minutes) {
+  const now = new Date();
+  const total = now.getUTCHours() * 60 + now.getUTCMinutes() + minutes;
+  return `${Math.floor(total / 60)}:${String(total % 60).padStart(2, "0")}`;
+}
 
 const config = () => `
 [[feed]]
@@ -209,6 +218,28 @@ describe("two regions", () => {
     });
   });
 
+  test("the number of a network that is not in view is kept", async () => {
+    const south = /** @type {any} */ (producer.feeds.get("south"));
+    const before = south.positions;
+    const { page, context } = await openPage(browser, { reducedMotion: "reduce" });
+    try {
+      await page.clock.install();
+      await page.goto(`${server.base}/map?at=${NORTH.lat},${NORTH.lon},14`, { waitUntil: "load" });
+      const count = link(page, "south").locator(".region-count");
+      assert.equal(await count.innerText(), "1");
+      south.positions = [...before, { ...before[0], id: "s-2" }];
+      await until(async () => (await vehiclesOf("south")) === 2, "the second vehicle");
+      await until(async () => {
+        await page.clock.runFor(10_000);
+        return (await count.innerText()) === "2";
+      }, "its number");
+    } finally {
+      south.positions = before;
+      await context.close();
+    }
+    await until(async () => (await vehiclesOf("south")) === 1, "one vehicle again");
+  });
+
   test("only networks in view are said to be in trouble", async () => {
     const south = /** @type {any} */ (producer.feeds.get("south"));
     south.fails = true;
@@ -219,10 +250,12 @@ describe("two regions", () => {
         await item.waitFor();
         assert.match(await item.innerText(), /Southport Transport/);
         assert.doesNotMatch(await item.innerText(), /http_500/);
+        await page.waitForSelector('#live[data-status="stale"]');
         await link(page, "north").click();
         await showsPlace(page, NORTH, 9);
         await item.waitFor({ state: "detached" });
         assert.ok(await page.locator("#feed-states").isHidden());
+        await isLive(page);
       });
     } finally {
       south.fails = false;
@@ -276,11 +309,49 @@ describe("links to what is on the map", () => {
     });
   });
 
-  test("the card of a vehicle leads to its line", async () => {
+  test("the card of a vehicle leads to its line and to its whole trip", async () => {
     await visit("/map?vehicle=north-vehicles:tram-1", {}, async (page) => {
       const line = page.locator('#detail a[href="/routes/north/t1"]');
       await line.waitFor();
       assert.match(await line.innerText(), /1.*Harbour – Airport/);
+      await page.locator('#detail a[href^="/trips/north/t1-1"]').click();
+      await page.waitForURL(/\/trips\/north\/t1-1/);
+      assert.equal(await page.locator(".trip-calls > li").count(), 4);
+    });
+  });
+
+  test("a departure on the card of a stop leads to its trip", async () => {
+    await visit("/map?stop=south:rossio", {}, async (page) => {
+      await page.locator("#detail .detail-board a").click();
+      await page.waitForURL(/\/trips\/south\/s1-1\?date=\d{4}-\d\d-\d\d$/);
+      assert.equal(await page.locator(".trip-calls > li").count(), 2);
+    });
+  });
+
+  test("a stop of a timetable that has ended says so", async () => {
+    const ended = (/** @type {import("playwright-core").Page} */ page) =>
+      page.route("**/map/stop?*", async (route) => route.fulfill({ json: { ...(await (await route.fetch()).json()), timetable_ended: "2024-06-01" } }));
+    await visit("/map?stop=north:quarry", {}, async (page) => {
+      assert.match(await page.locator('#detail [data-timetable-ended="2024-06-01"]').innerText(), /1 June 2024/);
+    }, ended);
+  });
+
+  test("the pages of a stop and of a line lead to it on the map", async () => {
+    for (const [address, place, pattern] of /** @type {[string, any, RegExp][]} */ ([["/stops/south/belem", southStops[1], /stop=south:belem/], ["/routes/south/s1", at(SOUTH, -0.01, -0.03), /route=south:s1/]])) {
+      await visit(address, {}, async (page) => {
+        await page.locator('a[href^="/map?"]', { hasText: "On the map" }).click();
+        await page.waitForURL(pattern);
+        await showsPlace(page, place, 9);
+      });
+    }
+  });
+
+  test("rows without scripts lead to the line and the trip", async () => {
+    await visit("/map?network=south", { javaScriptEnabled: false }, async (page) => {
+      const row = page.locator("#list tbody tr");
+      assert.equal(await row.locator('a[href="/routes/south/s1"]').count(), 1);
+      await row.locator('a[href^="/trips/south/s1-1"]').click();
+      assert.equal(await page.locator(".trip-calls > li").count(), 2);
     });
   });
 
@@ -301,6 +372,48 @@ describe("links to what is on the map", () => {
       await page.keyboard.press("Escape");
       await page.waitForSelector("#detail", { state: "hidden" });
       await page.waitForURL((url) => !url.searchParams.has("stop"));
+    });
+  });
+});
+
+describe("the search box", () => {
+  /** The options for a question, each as its text. @param {import("playwright-core").Page} page @param {string} question */
+  async function optionsFor(page, question) {
+    await page.fill("#search", question);
+    await page.locator(`#results[data-question="${question}"] [role="option"]`).first().waitFor();
+    return page.locator('#results [role="option"]').allInnerTexts();
+  }
+  const line = (/** @type {string} */ text) => text.split("\n")[0].trim();
+
+  test("it finds lines by mode and letter, a misspelled stop, and a stop's code", async () => {
+    await visit("/map?network=north", {}, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.waitForFunction(() => document.querySelectorAll("#modes .chip").length === 2);
+      for (const question of ["tram 1", "T1", "Linie 1"]) {
+        const found = await optionsFor(page, question);
+        assert.deepEqual([...new Set(found.map(line))], ["1"], `${question}: ${found}`);
+      }
+      assert.equal(line((await optionsFor(page, "bus 20"))[0]), "20");
+      assert.equal(line((await optionsFor(page, "centrl"))[0]), "Central");
+      assert.match((await optionsFor(page, "102"))[0], /^Market[\s\S]*102/);
+      assert.match(await page.locator("#results-from").innerText(), /middle of the map/);
+      await page.locator("#search").press("Enter");
+      await page.waitForURL(/stop=north:market-out/);
+    });
+  });
+
+  test("distances are from the reader while the reader is in view, else from the middle of the map", async () => {
+    const options = { permissions: ["geolocation"], geolocation: { latitude: NORTH.lat, longitude: NORTH.lon } };
+    await visit("/map?network=north", options, async (page) => {
+      await showsPlace(page, NORTH, 9);
+      await page.click("#locate");
+      await page.locator("#results-from", { hasText: "you" }).waitFor();
+      await page.keyboard.press("Escape");
+      await link(page, "south").click();
+      await showsPlace(page, SOUTH, 9);
+      const found = await optionsFor(page, "rossio");
+      assert.match(found[0], /\b\d+(\.\d)? k?m\b/);
+      assert.match(await page.locator("#results-from").innerText(), /middle of the map/);
     });
   });
 });
@@ -363,6 +476,23 @@ describe("what is shown", () => {
       await page.click("#show-list");
       await page.locator("#list tbody tr.is-stale").waitFor();
     });
+  });
+
+  test("vehicles of a message that is eight years old are grey, and its network is in trouble", async () => {
+    const eightYears = 8 * 365 * 86_400;
+    producer.feeds.set("ancient", { age: eightYears, headerAge: eightYears, positions: [{ id: "s-1", route: "s1", ...at(SOUTH, -0.001, -0.003) }] });
+    const ancient = `[[feed]]\nid = "south"\nurl = "${folder}/south"\nformat = "gtfs"\n[[feed]]\nid = "ancient"\nurl = "${producer.origin}/ancient.pb"\nformat = "gtfs-rt"\nstatic = "south"\npoll = "1s"\n`;
+    const own = await startServer(await mkdtemp(path.join(folder, "own-")), ancient);
+    const { page, context } = await openPage(browser, { reducedMotion: "reduce" });
+    try {
+      await page.goto(`${own.base}/map`, { waitUntil: "load" });
+      await page.waitForSelector('.vehicles[data-stale="1"]', { state: "attached" });
+      await page.waitForSelector('#feed-states [data-feed="ancient"] [data-state="stale"]');
+      await page.waitForSelector('#live[data-status="stale"]');
+    } finally {
+      await context.close();
+      await own.stop();
+    }
   });
 
   test("all of them are grey when the connection is lost", async () => {

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cellOf, cover, widen } from "../../map/geohash.js";
 import { glide, metersPerUnit, positionAt, project, rest, unproject } from "../../map/motion.js";
+import { STANDSTILL } from "../../map/trouble.js";
+import { Vehicles } from "../../map/vehicles.js";
 import { formatView, modeOf, parseView } from "../../map/view.js";
+import { TROUBLE } from "../../plain/states.js";
 
 test("cells are those that everyone else computes", () => {
   assert.equal(cellOf(57.64911, 10.40744, 6), "u4pruy"); // the example of the geohash's own description
@@ -86,4 +89,15 @@ test("a line that is elsewhere, or a long way round, is not followed", () => {
 
 test("a jump is not a ride", () => {
   assert.deepEqual(glide(at(0, 0), at(1, 0), [], 5, 2_000), rest(at(1, 0), 5));
+});
+
+test("a vehicle without a time of its own is stale when its feed is in any trouble", () => {
+  const isStale = (/** @type {string} */ state, /** @type {any} */ record) => {
+    const networks = { isStandstill: () => STANDSTILL.includes(state), isInTrouble: () => TROUBLE.includes(state) };
+    return Vehicles.prototype.isStale.call(/** @type {any} */ ({ networks, nowOf: () => 1_000 }), /** @type {any} */ ({ feed: "city", record }));
+  };
+  const states = ["ok", "late", "stale", "failing", "paused"];
+  assert.deepEqual(states.filter((state) => isStale(state, {})), ["late", "stale", "failing", "paused"]);
+  assert.deepEqual(states.filter((state) => isStale(state, { timestamp: "950" })), ["stale", "failing", "paused"]);
+  assert.ok(isStale("ok", { timestamp: 800 }));
 });

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { landFeature, simplify, unwrapRing } from "../../land.js";
 import { detailWords, shownLines } from "../../map/find.js";
-import { chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
+import { REGION_ZOOM_MAX, chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
-import { advice, troubleIn } from "../../map/trouble.js";
+import { STANDSTILL, advice, troubleIn } from "../../map/trouble.js";
 import { formatView, parseView } from "../../map/view.js";
 
 /** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
-const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`], bounds, vehicles, stations: 0 });
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, vehicles, stations: 0 });
 const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
 const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
@@ -49,18 +49,31 @@ test("networks too small to draw are bubbles, and near ones share one", () => {
   assert.deepEqual(clusterRegions(all, 12), [], "near enough, each is drawn");
 });
 
-test("only networks in view are said to be in trouble, each once, with its worst feed", () => {
+test("a network of one stop is a bubble only as long as the map can still go nearer", () => {
+  const tiny = region("tiny", [10.7, 59.9, 10.7, 59.9], 1);
+  assert.equal(clusterRegions([tiny], 12.9).length, 1);
+  assert.deepEqual(clusterRegions([tiny], REGION_ZOOM_MAX), []);
+  assert.deepEqual(clusterRegions([tiny], 18), []);
+});
+
+test("only networks in view are said to be in trouble, each once, with its worst live feed", () => {
   const states = [
-    { feed: "oslo", record: { state: "late" } },
+    { feed: "oslo", record: { state: "failing" } },
+    { feed: "oslo-alerts", record: { state: "failing" } },
+    { feed: "oslo-trips", record: { state: "late" } },
     { feed: "oslo-vehicles", record: { state: "failing", since: "2026-01-02T07:53:00Z" } },
     { feed: "lisbon-vehicles", record: { state: "stale" } },
     { feed: "elsewhere-alerts", record: { state: "failing" } },
   ];
   assert.deepEqual(troubleIn(states, [oslo]).map(({ name, feed }) => [name, feed]), [["oslo", "oslo-vehicles"]]);
   assert.deepEqual(troubleIn(states, [almada]), []);
+  assert.deepEqual(troubleIn(states.slice(0, 2), [oslo]), [], "a timetable and alerts move no vehicle");
+  const paused = [{ feed: "oslo-trips", record: { state: "late" } }, { feed: "oslo-vehicles", record: { state: "paused" } }];
+  assert.equal(troubleIn(paused, [oslo])[0].feed, "oslo-vehicles");
+  assert.ok(STANDSTILL.includes("paused"));
   const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
-  assert.match(advice(states[1].record, "UTC", now), /07:53$/);
-  assert.match(advice(states[1].record, "UTC", now + 400 * 86_400), /2 Jan 2026$/, "an older moment has its date");
+  assert.match(advice(states[3].record, "UTC", now), /07:53$/);
+  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026$/, "an older moment has its date");
 });
 
 test("stops of one name are told apart", () => {

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{Feed, Network, Record};
+use lineside_ingest::{Feed, Join, Network, Record};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
@@ -21,7 +21,7 @@ use serde_json::json;
 use super::found_names::{self, FoundNames};
 use super::layout::{self, Page, Section};
 use super::regions::{self, Region};
-use super::{assets, badge, board, icons, of_network, states, words};
+use super::{assets, badge, board, icons, of_network, route, states, trips, words};
 use crate::app::App;
 use crate::http::Parameters;
 
@@ -89,11 +89,14 @@ pub(super) struct DrawnRaw {
 pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
     let bundle = assets::bundle(BUNDLE);
     let has_map = bundle.is_some();
-    let stop = selected_stop(&app, &parameters);
+    let stop = SelectedStop::find(&app, &parameters);
     let title =
-        stop.as_deref().map_or_else(|| "Map".to_owned(), |stop| format!("{stop} on the map"));
+        stop.as_ref().map_or_else(|| "Map".to_owned(), |stop| format!("{} on the map", stop.name));
     let mut page = Page::new(&title, Section::Map);
-    page.description = stop.map(|stop| format!("Live vehicles and departures around {stop}."));
+    if let Some(SelectedStop { name, address }) = stop {
+        page.description = Some(format!("Live vehicles and departures around {name}."));
+        page.canonical = Some(address);
+    }
     page.class = if has_map { "map-page" } else { "map-page no-map" };
     page.styles = &["map.css", "catalog.css"];
     page.bundle = bundle;
@@ -121,12 +124,23 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     layout::reply(StatusCode::OK, page.render(&main))
 }
 
-/// The name of the stop that the address selects: `stop=<feed>:<stop>`.
-fn selected_stop(app: &App, parameters: &Parameters) -> Option<String> {
-    let (feed, stop) = parameters.one("stop")?.split_once(':')?;
-    let (_, timetable, stop) = board::find(app, feed, stop)?;
-    let name = timetable.stop(stop).name;
-    (!name.is_empty()).then(|| name.to_owned())
+/// The stop that the address selects: `stop=<feed>:<stop>`.
+struct SelectedStop {
+    /// Its name, else its id.
+    name: String,
+    /// The map with this stop and nothing else of the request, as links to it are shared.
+    address: String,
+}
+
+impl SelectedStop {
+    fn find(app: &App, parameters: &Parameters) -> Option<Self> {
+        let (feed, stop) = parameters.one("stop")?.split_once(':')?;
+        let (network, timetable, stop) = board::find(app, feed, stop)?;
+        let stop = timetable.stop(stop);
+        let name = if stop.name.is_empty() { stop.id } else { stop.name };
+        let address = format!("/map?stop={}:{}", network.id(), query_value(stop.id));
+        Some(Self { name: name.to_owned(), address })
+    }
 }
 
 /// Search, filters and what is selected.
@@ -199,7 +213,7 @@ impl ListView<'_> {
                     noscript { p.note { "The map needs JavaScript. The list shows the same data." } }
                 }
                 @if !has_map { (self.without_scripts()) } @else { noscript { (self.without_scripts()) } }
-                (vehicle_table(&vehicles, app.now().0))
+                (vehicle_table(app, &vehicles))
                 @if total > vehicles.len() { p.soft.small { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
             }
         }
@@ -227,7 +241,7 @@ impl ListView<'_> {
     }
 }
 
-fn vehicle_table(vehicles: &[Arc<Record>], now_ms: i64) -> Markup {
+fn vehicle_table(app: &App, vehicles: &[Arc<Record>]) -> Markup {
     html! {
         div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" {
             table.list-table.vehicle-list {
@@ -240,7 +254,7 @@ fn vehicle_table(vehicles: &[Arc<Record>], now_ms: i64) -> Markup {
                         th.end scope="col" { "Last position" }
                     }
                 }
-                tbody { @for vehicle in vehicles { (vehicle_row(vehicle, now_ms)) } }
+                tbody { @for vehicle in vehicles { (vehicle_row(app, vehicle)) } }
             }
         }
     }
@@ -252,8 +266,10 @@ fn order_of(record: &Record) -> (usize, &str, &str, &str) {
     (name.len(), name, record.join.headsign.as_deref().unwrap_or("~"), &record.id)
 }
 
-fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
+fn vehicle_row(app: &App, record: &Record) -> Markup {
     let join = &record.join;
+    let network = app.ingest().network_of(record.feed.as_str());
+    let network = network.as_ref().map_or(record.feed.as_str(), |network| network.id().as_str());
     let vehicle = record.vehicle();
     let delay = words::delay(
         if join.delay.is_some() { "realtime" } else { "scheduled" },
@@ -262,15 +278,42 @@ fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
     let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
     html! {
         tr {
-            td { (badge::badge(join.route_short_name.as_deref().unwrap_or("–"), join.route_color)) }
-            td { (join.headsign.as_deref().unwrap_or("–")) }
+            td { (line_badge(network, join)) }
+            td { (destination(network, record)) }
             td { span class=(format!("tone-{}", delay.tone)) { (delay.words) } }
             td {
                 @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
-                    a href=(board::address(record.feed.as_str(), id)) { (name) }
+                    a.target href=(board::address(network, id)) { (name) }
                 }
             }
-            td.end.numeric { @if let Some(time) = time { (words::age(now_ms / 1000 - time)) } }
+            td.end.numeric { @if let Some(time) = time { (words::age(app.now().0 / 1000 - time)) } }
+        }
+    }
+}
+
+/// The badge of a vehicle's line, as a link to its page where the timetable knows the line.
+fn line_badge(network: &str, join: &Join) -> Markup {
+    let Some(name) = join.route_short_name.as_deref() else { return badge::badge("–", None) };
+    let badge = badge::badge(name, join.route_color);
+    html! {
+        @match &join.route_id {
+            Some(id) => a.line-link href=(route::address(network, id)) { (badge) },
+            None => (badge),
+        }
+    }
+}
+
+/// Where a vehicle goes, as a link to its trip where the timetable knows the trip.
+fn destination(network: &str, record: &Record) -> Markup {
+    let Some(headsign) = record.join.headsign.as_deref() else { return html! { "–" } };
+    let trip = record.trip();
+    let id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
+    let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
+    let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
+    html! {
+        @match id {
+            Some(id) => a.target href=(trips::address(network, id, date, start)) { (headsign) },
+            None => (headsign),
         }
     }
 }

@@ -83,6 +83,7 @@ pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
         .route("/trips/{feed}/{trip_id}", get(trips::page))
         .route("/alerts/{feed}", get(network_alerts::page))
         .route("/map", get(map::page))
+        .route("/map/counts", get(regions::counts))
         .route("/map/stop", get(map::stop))
         .route("/map/trip", get(trip::sheet))
         .merge(ops::router())

@@ -1,5 +1,8 @@
 //! The networks that the map can jump to: their names, their places, and how many vehicles and stations each has.
 
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use lineside_ingest::Network;
 use maud::{Markup, html};
 use serde::Serialize;
@@ -7,6 +10,7 @@ use serde::Serialize;
 use super::map::{self, Bounds};
 use super::{of_network, words};
 use crate::app::App;
+use crate::delays::is_of_alerts;
 
 /// A network with a place on the map.
 #[derive(Debug, Serialize)]
@@ -15,6 +19,8 @@ pub(super) struct Region {
     pub(super) id: String,
     pub(super) name: String,
     feeds: Vec<String>,
+    /// Its real-time feeds that move vehicles or predict times, and its rental systems. Alerts and the timetable are not live.
+    live: Vec<String>,
     bounds: Bounds,
     /// Transit vehicles, and rental vehicles that stand free.
     vehicles: usize,
@@ -36,15 +42,41 @@ pub(super) fn list_regions(app: &App) -> Vec<Region> {
 
 fn region_of_network(app: &App, network: &Network) -> Option<Region> {
     let bounds = map::bounds_of_network(network)?;
-    let state = network.state();
+    let counts = count_network(network);
+    let real_time = network.realtime_feeds().into_iter().filter(|feed| !is_of_alerts(app, feed));
     Some(Region {
         id: network.id().as_str().to_owned(),
         name: of_network::name(app, network),
         feeds: network.feeds().iter().map(|feed| feed.id().as_str().to_owned()).collect(),
+        live: real_time.map(|feed| feed.id().as_str().to_owned()).collect(),
         bounds,
+        vehicles: counts.vehicles,
+        stations: counts.stations,
+    })
+}
+
+/// The numbers of a network, for the panel and the bubbles.
+#[derive(Debug, Serialize)]
+struct NetworkCounts {
+    id: String,
+    vehicles: usize,
+    stations: usize,
+}
+
+fn count_network(network: &Network) -> NetworkCounts {
+    let state = network.state();
+    NetworkCounts {
+        id: network.id().as_str().to_owned(),
         vehicles: state.vehicles().count() + state.rental_vehicles().count(),
         stations: state.stations().count(),
-    })
+    }
+}
+
+/// `/map/counts`: how many vehicles and stations each network has.
+pub(super) async fn counts(State(app): State<App>) -> Response {
+    let networks = app.ingest().networks();
+    let counts: Vec<NetworkCounts> = networks.iter().map(|it| count_network(it)).collect();
+    Json(counts).into_response()
 }
 
 /// Links to every network on the map, with counts; nothing where there is only one.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use http::Method;
 
-use crate::support::http::{get, send};
+use crate::support::http::{get, get_json, send};
 use crate::support::process::ServerProcess;
 use crate::support::{shared_demo, until_ready};
 
@@ -214,6 +214,24 @@ async fn what_is_not_there_is_404_and_files_are_kept() {
     let response = get(&format!("{url}{}", style.expect("the page has a style"))).await;
     assert_eq!(response.headers()["content-type"], "text/css; charset=utf-8");
     assert!(response.headers()["cache-control"].to_str().unwrap().contains("max-age=31536000"));
+}
+
+#[tokio::test]
+async fn the_map_knows_which_feeds_are_live_and_counts_what_they_move() {
+    let url = shared_demo();
+    let map = page(&format!("{url}/map")).await;
+    let (_, island) = map.split_once("id=\"map-data\">").unwrap();
+    let data: serde_json::Value =
+        serde_json::from_str(island.split("</script>").next().unwrap()).unwrap();
+    let region = data["regions"].as_array().unwrap().iter().find(|it| it["id"] == "city").unwrap();
+    let ids = |name: &str| -> BTreeSet<&str> {
+        region[name].as_array().unwrap().iter().filter_map(|id| id.as_str()).collect()
+    };
+    assert!(ids("feeds").contains("city-alerts") && ids("feeds").contains("city"), "{region}");
+    assert_eq!(ids("live"), BTreeSet::from(["city-trips", "city-vehicles"]), "{region}");
+    let counts = get_json(&format!("{url}/map/counts")).await;
+    let city = counts.as_array().unwrap().iter().find(|it| it["id"] == "city").unwrap();
+    assert!(city["vehicles"].as_u64() > Some(0) && city["stations"] == 0, "{counts}");
 }
 
 #[tokio::test]

@@ -178,6 +178,16 @@ async fn a_line_has_its_times_and_leads_to_the_map() {
 }
 
 #[tokio::test]
+async fn vehicles_listed_without_a_map_lead_to_their_line_and_trip() {
+    let town = town().await;
+    let page = town.page("/map").await;
+    let (_, list) = page.split_once("id=\"list\"").unwrap();
+    for link in ["/routes/town/A".to_owned(), format!("/trips/town/a1?date={}", date(&town))] {
+        assert!(list.contains(&format!("href=\"{link}\"")), "no {link} in {list}");
+    }
+}
+
+#[tokio::test]
 async fn a_search_finds_lines_by_mode_and_misspelled_stops() {
     let town = town().await;
     let found = town.page("/?q=line+A").await;
@@ -187,8 +197,10 @@ async fn a_search_finds_lines_by_mode_and_misspelled_stops() {
     assert!(stop.contains("href=\"/stops/town/S\"") && stop.contains("Town &lt;b&gt;Lines"));
     let map = town.page("/map?q=Midle").await;
     assert!(map.contains("value=\"Midle\"") && map.contains("plain-results-title"), "{map}");
-    let stops = get_json(&town.url("/api/v1/stops?q=Midle")).await;
-    assert_eq!(stops["items"][0]["id"], "S", "{stops}");
+    for query in ["q=Midle", "q=Midle&near=59.9,10.7"] {
+        let stops = get_json(&town.url(&format!("/api/v1/stops?{query}"))).await;
+        assert_eq!(stops["items"][0]["id"], "S", "{stops}");
+    }
 }
 
 #[tokio::test]

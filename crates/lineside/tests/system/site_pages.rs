@@ -61,6 +61,12 @@ async fn a_title_follows_what_the_page_shows() {
     assert!(on_map.contains(name), "{on_map}");
     assert!(titled(&format!("/stops/city/{id}")).await.contains(name));
     assert_eq!(titled("/map").await, "Map · Lineside");
+    // A shared stop stays that stop, without the rest of the view.
+    let shared = page(&format!("{server}/map?at=1,2,3&stop=city-vehicles:{id}")).await;
+    for (mark, name) in [("rel=\"canonical\"", "href"), ("og:url", "content")] {
+        let address = attribute(&shared, mark, name).unwrap();
+        assert!(address.ends_with(&format!("/map?stop=city:{id}")), "{address}");
+    }
 }
 
 #[tokio::test]
