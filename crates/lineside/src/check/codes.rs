@@ -24,45 +24,45 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "entity_too_large",
-        "An entity is larger than is read and was left out; split it, or leave out of it what riders do not need.",
+        "An entity is larger than the limit and was left out; split it, or remove data that riders do not need.",
     ),
     (
         "invalid_boolean",
-        "A value is neither true nor false and was left out; write one of the two.",
+        "A value is neither true nor false and was left out; write `true` or `false`.",
     ),
     (
         "invalid_date",
-        "A date is none and was left out; write it as 2026-06-15, with a day that the calendar has.",
+        "A date is not valid and was left out; write it as 2026-06-15, with a day that exists.",
     ),
-    ("invalid_duration", "A duration is none and was left out; write it as PT1M30S."),
+    ("invalid_duration", "A duration is not valid and was left out; write it as PT1M30S."),
     (
         "invalid_entity",
-        "An entity cannot be decoded and was left out; write it by the current schema, with a library of protobuf.",
+        "An entity cannot be decoded and was left out; write it with a protobuf library, by the current schema.",
     ),
     (
         "invalid_float",
-        "A value is no decimal number and was left out; write digits with a point, such as 59.91.",
+        "A value is not a decimal number and was left out; write digits with a point, such as 59.91.",
     ),
     (
         "invalid_integer",
-        "A value is no whole number that the field can hold and was left out; write digits alone.",
+        "A value is not an integer in the range of the field and was left out; write digits only.",
     ),
     (
         "invalid_time",
-        "A time of day is none and was left out, or is not written as one is; write it as 08:05:00.",
+        "A time of day is not valid, or not written as required, and was left out; write it as 08:05:00.",
     ),
     (
         "invalid_timestamp",
-        "A moment is none and was left out; write it as 2026-06-15T08:05:00+02:00.",
+        "A timestamp is not valid and was left out; write it as 2026-06-15T08:05:00+02:00.",
     ),
-    ("invalid_timezone", "A time zone is none that is known; take a name such as Europe/Oslo."),
+    ("invalid_timezone", "A time zone is unknown; write a name such as Europe/Oslo."),
     (
         "journey_of_the_day_before",
         "A journey begins on the day before its operating day, which GTFS cannot say, and is left out of timetables; put it on the day on which it begins.",
     ),
     (
         "journey_of_windows",
-        "A journey has windows in the place of times and is left out of timetables; give it times if it runs by any.",
+        "A journey has windows instead of times and is left out of timetables; give it times if it has any.",
     ),
     (
         "journey_without_days",
@@ -70,7 +70,7 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "journey_without_line",
-        "A journey is of no line that is in the files and is left out of timetables; have it, its pattern or its route refer to one.",
+        "The line of a journey is not in the files, and the journey is left out of timetables; refer to a line from the journey, its pattern or its route.",
     ),
     (
         "journey_without_times",
@@ -78,56 +78,47 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "lone_ampersand",
-        "An ampersand stands alone, for which other readers refuse the whole file; write &amp;.",
+        "An ampersand is not escaped, so other readers refuse the whole file; write &amp;.",
     ),
     (
         "missing_name",
-        "A stop has no name, so its id stands in its place; give its Quay, its StopPlace or its ScheduledStopPoint a Name.",
+        "A stop has no name, so its id is shown instead; give its Quay, its StopPlace or its ScheduledStopPoint a Name.",
     ),
-    (
-        "missing_required_field",
-        "A field is missing without which readers cannot rely on the record; fill it in.",
-    ),
+    ("missing_required_field", "A field is missing that readers need; fill it in."),
     (
         "missing_timezone",
-        "No frame names a time zone, so times were taken as UTC; name it in the default locale.",
+        "No frame has a time zone, so times were read as UTC; write it in the default locale.",
     ),
     (
         "missing_url",
         "Neither the organisation nor the operator or the line has a `Url`, which GTFS requires; add one to the contact details.",
     ),
-    (
-        "not_netex",
-        "A file is no publication of NeTEx and was passed over; take it out of the archive.",
-    ),
-    (
-        "stop_without_location",
-        "No file says where a stop is, so it is on no map; add its coordinates.",
-    ),
-    ("text_too_long", "A text is longer than is read and was left out; shorten it."),
+    ("not_netex", "A file is not a NeTEx publication and was ignored; remove it from the archive."),
+    ("stop_without_location", "A stop has no coordinates, so it is not on maps; add them."),
+    ("text_too_long", "A text is longer than the limit and was left out; shorten it."),
     (
         "timestamp_without_zone",
-        "A moment does not say its offset from UTC, so the feed's time zone was taken; add Z or an offset such as +02:00.",
+        "A timestamp has no offset from UTC, so the feed's time zone was used; add Z or an offset such as +02:00.",
     ),
     (
         "too_many_calls",
-        "A journey has more calls than are read and is left out of timetables; split it into several.",
+        "A journey has more calls than the limit and is left out of timetables; split it into several.",
     ),
     (
         "too_many_pages",
-        "A producer has more pages of one answer than are asked for in a row and the rest is missing; let a page hold more.",
+        "An answer has more pages than Lineside requests in a row, and the rest is missing; make the pages larger.",
     ),
     (
         "unexpected_enum_value",
-        "A value is none of those that the specification lists, and means nothing to readers; take one of the list.",
+        "A value is not one of those in the specification, so readers ignore it; write one of the list.",
     ),
     (
         "unknown_transport_mode",
-        "A line has no mode of transport that is known and counts as a bus; name one of the specification's.",
+        "The mode of transport of a line is unknown, so it counts as a bus; write one of the specification's modes.",
     ),
     (
         "unmatched_passing_time",
-        "A journey has a time at a point that its pattern does not have and is left out of timetables; refer to the pattern's own points.",
+        "A journey has a time at a point that is not in its pattern, and is left out of timetables; refer to the points of the pattern.",
     ),
     (
         UNREADABLE_FILE,
@@ -135,11 +126,11 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     (
         "unresolved_for_timetable",
-        "A reference that a timetable needs leads to nothing that is there; add what it names, or correct the reference.",
+        "A reference that a timetable needs has no target; add the object that it names, or correct the reference.",
     ),
     (
         "wrong_namespace",
-        "The elements are not in the specification's namespace, for which other readers find nothing; declare it at the root.",
+        "The elements are not in the specification's namespace, so other readers do not find them; declare it at the root.",
     ),
 ];
 
