@@ -183,7 +183,7 @@ fn partitions(registry: &mut Registry, app: &App) {
     }
     registry.register("wire_closed", "Sessions that ended, by reason", closed);
     let gauges = [
-        ("wire_connections", "Connections of sessions, HTTP/2 aside", partitions.connections()),
+        ("wire_connections", "Connections of sessions, except HTTP/2", partitions.connections()),
         (
             "wire_newcomers_waiting",
             "Connections in the mailboxes of those who will own them",
@@ -200,7 +200,7 @@ fn partitions(registry: &mut Registry, app: &App) {
         gauge.set(value);
         registry.register(name, help, gauge);
     }
-    let help = "Times that a socket took less than there was";
+    let help = "Times that a socket accepted less than there was to send";
     registry.register("wire_blocked", help, counter(partitions.blocked()));
 }
 
@@ -214,7 +214,7 @@ fn admission(registry: &mut Registry, admission: &Admission) {
     }
     let unsent: Gauge = Gauge::default();
     unsent.set(i64::try_from(admission.unsent().bytes()).unwrap_or(i64::MAX));
-    let help = "Bytes of replies, each made for one request, that wait to be sent";
+    let help = "Bytes of unsent replies that were each made for one request";
     registry.register("http_unsent_bytes", help, unsent);
     let help = "Connections and replies refused, by the limit that they met";
     registry.register("http_refused", help, refused);
@@ -223,7 +223,7 @@ fn admission(registry: &mut Registry, admission: &Admission) {
 fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
     let gauges = [
         ("wire_sessions", "Open sessions", hub.sessions),
-        ("hub_rooms", "Rooms that somebody listens to, or did a moment ago", hub.rooms),
+        ("hub_rooms", "Rooms with subscribers, or with some a moment ago", hub.rooms),
         ("hub_subscriptions", "Subscriptions of all open sessions", hub.subscriptions),
         ("hub_ring_bytes", "Bytes in the logs of all rooms", hub.ring_bytes),
         ("hub_state_bytes", "Bytes in the encoded states of all rooms", hub.state_bytes),
@@ -243,21 +243,21 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         ("hub_publications", "Publications appended to rooms", hub.publications_total),
         ("hub_states_encoded", "States read and encoded for a room", hub.states_encoded_total),
         ("hub_states_begun", "States begun for a subscriber", hub.states_begun_total),
-        ("hub_resumed", "Subscriptions that went on where they had been", hub.resumed_total),
-        ("hub_member_changes", "Comings and goings told", hub.member_changes_total),
+        ("hub_resumed", "Subscriptions that resumed at their position", hub.resumed_total),
+        ("hub_member_changes", "Published joins and leaves", hub.member_changes_total),
         (
             "hub_member_changes_dropped",
-            "Comings and goings that were too many to be told",
+            "Joins and leaves that were not published because there were too many",
             hub.member_changes_dropped_total,
         ),
         (
             "hub_refused_presence",
-            "Subscribers that were too many to be counted as present",
+            "Subscribers not counted as present because there were too many",
             hub.refused_presence_total,
         ),
         (
             "hub_lost",
-            "Subscriptions without a state that ended because the reader was overtaken",
+            "Subscriptions without a state that ended because the client had missed publications",
             hub.ended_lost_total,
         ),
         ("hub_over", "Subscriptions that ended with their feed or network", hub.ended_over_total),
@@ -275,7 +275,7 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
     for (reason, value) in reasons {
         gaps.get_or_create(&ReasonLabel { reason }).inc_by(value);
     }
-    registry.register("hub_gaps", "States that made up for missed changes, by reason", gaps);
+    registry.register("hub_gaps", "States that replaced missed changes, by reason", gaps);
 }
 
 fn settings(registry: &mut Registry, app: &App) {
@@ -283,18 +283,18 @@ fn settings(registry: &mut Registry, app: &App) {
     for (outcome, n) in app.settings().reads() {
         reads.get_or_create(&OutcomeLabel { outcome }).inc_by(n);
     }
-    registry.register("config_reads", "Times the configuration was read again", reads);
+    registry.register("config_reads", "Reloads of the configuration", reads);
     let state = app.settings().state();
     let refused: Gauge = Gauge::default();
     refused.set(i64::from(state.refused.is_some()));
-    let help = "Whether the configuration's file is no good, and an older one in force";
+    let help = "Whether the configuration file is invalid and an older one is in force";
     registry.register("config_refused", help, refused);
     let waiting: Gauge = Gauge::default();
     waiting.set(i64::try_from(state.waiting.len()).unwrap_or(i64::MAX));
     registry.register("config_waiting_keys", "Keys that wait for the next start", waiting);
     let read = FloatGauge::default();
     read.set(state.read_at.0 as f64 / 1000.0);
-    let help = "When the configuration in force was read, Unix seconds";
+    let help = "When the configuration in force was loaded, Unix seconds";
     registry.register("config_read_time_seconds", help, read);
 }
 
@@ -306,7 +306,7 @@ fn visitors(registry: &mut Registry, app: &App) {
 }
 
 fn latencies(registry: &mut Registry, app: &App) {
-    let help = "From a publication's time until a session had it to send";
+    let help = "From a publication until a session could send it";
     let delivery = Latencies::alone(app.hub().delivery_time());
     registry.register("wire_delivery_seconds", help, delivery);
     let of = |stage: Stage| (StageLabel { stage: stage.name() }, app.ingest().stage_times(stage));
@@ -337,7 +337,7 @@ fn remembered(registry: &mut Registry, figures: Figures) {
             figures.lost,
         ),
         ("store_failures", "Times that the file could not be written", figures.failures),
-        ("store_snapshots", "Last good bytes of feeds that were kept", figures.snapshots),
+        ("store_snapshots", "Last good bytes of feeds that were stored", figures.snapshots),
         (
             "store_snapshot_failures",
             "Last good bytes of feeds that could not be kept",
@@ -356,7 +356,7 @@ fn remembered(registry: &mut Registry, figures: Figures) {
             "1 while last good bytes cannot be kept",
             i64::from(figures.snapshots_failing),
         ),
-        ("store_blob_bytes", "Size of all bodies that are kept", whole(figures.blob_bytes)),
+        ("store_blob_bytes", "Size of all stored bodies", whole(figures.blob_bytes)),
     ];
     for (name, help, value) in gauges {
         let gauge: Gauge = Gauge::default();
@@ -367,16 +367,16 @@ fn remembered(registry: &mut Registry, figures: Figures) {
 
 fn notifications(registry: &mut Registry, counts: &notifications::Counts) {
     let counters = [
-        ("notifications_sent", "Notifications that targets have taken", &counts.sent),
+        ("notifications_sent", "Notifications that targets have accepted", &counts.sent),
         ("notifications_failures", "Attempts to send notifications that failed", &counts.failed),
-        ("notifications_lost", "Notifications that were given up", &counts.lost),
+        ("notifications_lost", "Notifications that were dropped", &counts.lost),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter(value.load(Ordering::Relaxed)));
     }
     let pending: Gauge = Gauge::default();
     pending.set(i64::try_from(counts.pending.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
-    registry.register("notifications_pending", "Notifications that wait to be taken", pending);
+    registry.register("notifications_pending", "Notifications that wait to be delivered", pending);
 }
 
 /// How a poll ended, as a label: each class of status is one, not each of some hundred that a producer may think of.
@@ -421,22 +421,22 @@ fn feeds(registry: &mut Registry, app: &App) {
         let labels = FeedStateLabels { feed: id, state: status.state.as_str() };
         states.get_or_create(&labels).set(1);
     }
-    registry.register("ingest_fetches", "Fetches, by feed and how they ended", fetches);
-    let help = "Seconds since the feed last gave good data or confirmed them";
+    registry.register("ingest_fetches", "Fetches, by feed and outcome", fetches);
+    let help = "Seconds since the feed last sent or confirmed good data";
     registry.register("ingest_snapshot_age_seconds", help, ages);
     registry.register(
         "ingest_entities",
         "Records, trips of a schedule, or files of a system, that are served",
         entities,
     );
-    registry.register("ingest_problems", "Complaints about the data that are served", problems);
+    registry.register("ingest_problems", "Problems of the served data", problems);
     registry.register("ingest_bytes", "Bytes received in bodies", bytes);
     let [requests, not_modified, out] = served;
     registry.register("http_served", "Requests for a feed's data answered", requests);
-    let help = "Of these, those of readers that had the data already";
+    let help = "Answers to clients that had the data already";
     registry.register("http_served_not_modified", help, not_modified);
-    registry.register("http_served_bytes", "Bytes of the bodies that readers were given", out);
-    registry.register("ingest_feed_state", "The state that a feed is in", states);
+    registry.register("http_served_bytes", "Bytes of the bodies of the other answers", out);
+    registry.register("ingest_feed_state", "The state of a feed", states);
 }
 
 /// When timetables end.
@@ -463,9 +463,9 @@ fn inboxes(registry: &mut Registry, app: &App) {
         bytes.get_or_create(&label).set(inbox.bytes().cast_signed());
         refused.get_or_create(&label).inc_by(inbox.refused());
     }
-    let help = "Bytes that producers bring, that wait, or are being read";
+    let help = "Bytes that producers are sending, that are queued, or are being read";
     registry.register("ingest_inbox_bytes", help, bytes);
-    let help = "Deliveries that were refused because there was no room for them";
+    let help = "Deliveries that were refused because the queue was full";
     registry.register("ingest_inbox_refused", help, refused);
 }
 

@@ -29,22 +29,22 @@ pub(super) static SCHEDULES: Names = Names {
     running: ("validation_running", "Schedules that are validated now"),
     waiting: ("validation_waiting", "Feeds whose newest version waits"),
     finished: ("validation_finished", "Versions that were validated"),
-    unfinished: ("validation_unfinished", "Versions whose validation was given up"),
+    unfinished: ("validation_unfinished", "Versions whose validation was aborted"),
     refused: ("validation_refused", "Times that a version found the queue full"),
     replaced: ("validation_replaced", "Versions that a newer one replaced in the queue"),
-    took: ("validation_seconds", "How long it took to validate a version"),
+    took: ("validation_seconds", "Duration of the validation of a version"),
 };
 
 /// Of the operator's own validators.
 pub(super) static VALIDATORS: Names = Names {
     slots: None,
-    running: ("validators_running", "Validators of the operator's that run now"),
-    waiting: ("validators_waiting", "Versions that wait for one of them"),
-    finished: ("validators_finished", "Versions of which one said something"),
-    unfinished: ("validators_failed", "Runs that came to nothing"),
+    running: ("validators_running", "Running validators of the operator"),
+    waiting: ("validators_waiting", "Versions queued for them"),
+    finished: ("validators_finished", "Runs with a result"),
+    unfinished: ("validators_failed", "Runs without a result"),
     refused: ("validators_refused", "Times that a version found their queue full"),
     replaced: ("validators_replaced", "Versions that a newer one replaced in their queue"),
-    took: ("validators_seconds", "How long one took that said something"),
+    took: ("validators_seconds", "Duration of the runs with a result"),
 };
 
 pub(super) fn register(registry: &mut Registry, names: &Names, figures: Figures) {

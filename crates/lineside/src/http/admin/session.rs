@@ -50,7 +50,7 @@ async fn session(by: By) -> Json<Session> {
 #[utoipa::path(
     delete, path = "/api/v1/admin/session", tag = "admin", security(("admin" = [])),
     responses(
-        (status = 204, description = "It is no longer good"),
+        (status = 204, description = "The session has ended"),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 403, description = "`other_origin`", body = Problem),
         (status = 429, description = "`too_many_attempts`", body = Problem)

@@ -36,41 +36,41 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(availability)).routes(routes!(table))
 }
 
-/// Whether a feed's source answered, and what clients were given meanwhile.
+/// Whether a feed's source answered, and what clients received.
 #[derive(Debug, Serialize, ToSchema)]
 struct AvailabilityItem {
     /// The feed's id.
     feed: String,
     /// `24h` by the minute, or `30d` by the hour.
     span: &'static str,
-    /// Where the strips begin.
+    /// The start of the timelines.
     from: Option<String>,
-    /// Where they end.
+    /// Their end.
     until: Option<String>,
     /// Whether the source answered: `answered`, `mixed`, `failed`, `paused`, `off` while this server did not run, `unknown`
-    /// before it was asked. Without gaps, in order.
+    /// before it was polled. Without gaps, in order.
     source: Vec<StretchItem>,
-    /// What clients were given: `fresh`, `stale` for the last good bytes, `mixed` for nothing at times, `nothing`, `off`,
+    /// What clients received: `fresh`, `stale` for the last good bytes, `mixed` for nothing at times, `nothing`, `off`,
     /// `unknown`. Without gaps, in order.
     serving: Vec<StretchItem>,
-    /// The states that the feed was in, newest first.
+    /// The states of the feed, newest first.
     incidents: Vec<IncidentItem>,
-    /// Polls, newest first: those that failed, or all with `outcome=all`.
+    /// Polls, newest first: failed ones, or all with `outcome=all`.
     items: Vec<PollItem>,
     /// The next page of polls; null on the last.
     next: Option<String>,
 }
 
-/// A time that was the same throughout.
+/// A period with one state.
 #[derive(Debug, Serialize, ToSchema)]
 struct StretchItem {
     from: Option<String>,
     until: Option<String>,
-    /// How it was.
+    /// The state.
     state: &'static str,
     /// Polls that began in it.
     polls: u64,
-    /// Of these, how many failed.
+    /// How many of these failed.
     failed: u64,
 }
 
@@ -79,7 +79,7 @@ struct StretchItem {
 struct IncidentItem {
     /// As in the catalog.
     state: &'static str,
-    /// Why, as it was said when it began.
+    /// The reason at its beginning.
     reason: String,
     began: Option<String>,
     /// Null while it lasts.
@@ -89,42 +89,42 @@ struct IncidentItem {
 /// One poll.
 #[derive(Debug, Serialize, ToSchema)]
 struct PollItem {
-    /// When the source was asked.
+    /// The time of the poll.
     at: Option<String>,
     /// `new`, `same`, `not_modified`, `nothing` or `failed`.
     outcome: String,
     /// The code of the failure, as in `Lineside-Status`.
     code: Option<String>,
-    /// How far the failed poll came: `dns`, `connect`, `tls`, `wait`, `body` or `decode`.
+    /// The phase of the failure: `dns`, `connect`, `tls`, `wait`, `body` or `decode`.
     phase: Option<&'static str>,
     /// The HTTP status of the failed poll's reply.
     status: Option<u16>,
-    /// What happened, in words.
+    /// A description of the failure.
     words: Option<String>,
-    /// How the body of the failed poll's reply began.
+    /// The beginning of the body of the failed poll's reply.
     first_bytes: Option<String>,
     /// Until the source had answered in full or failed, in seconds.
     duration: f64,
     /// Bytes of the body.
     bytes: u64,
-    /// What clients were given once it had ended: `fresh`, `stale` or `nothing`.
+    /// What clients received afterwards: `fresh`, `stale` or `nothing`.
     serving: &'static str,
 }
 
-/// What is remembered of a feed: whose fault was it?
+/// The history of a feed's source and of what was served: whose fault was it?
 ///
-/// Two strips of time, the states that the feed was in, and its polls.
+/// Two timelines, the states of the feed, and its polls.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/availability", tag = "catalog",
     params(
         ("id" = String, Path, description = "The feed's id"),
         ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; default `24h`"),
-        ("outcome" = Option<String>, Query, description = "Which polls: `failed`, or `all` that are remembered one by one; default `failed`"),
+        ("outcome" = Option<String>, Query, description = "Which polls: `failed`, or `all` recorded ones; default `failed`"),
         ("limit" = Option<usize>, Query, description = "Polls per page, at most 500; default 50"),
         ("offset" = Option<usize>, Query, description = "Polls to leave out; `next` has it")
     ),
     responses(
-        (status = 200, description = "What is remembered", body = AvailabilityItem),
+        (status = 200, description = "The history", body = AvailabilityItem),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
         (status = 503, description = "`not_readable`", body = Problem)
@@ -166,7 +166,7 @@ async fn availability(
 
 /// The strips of a feed as CSV
 ///
-/// A line for each minute or hour in which its source was asked; with `outcome` a line for each poll.
+/// A line for each minute or hour in which its source was polled; with `outcome` a line for each poll.
 #[utoipa::path(
     get, path = "/feeds/{feed}/availability.csv", tag = "catalog",
     params(

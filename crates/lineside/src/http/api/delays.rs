@@ -27,30 +27,30 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delays)]
 struct DelaysItem {
-    /// Whether any trip is late or cancelled; null where that is not known, because data are stale or missing.
+    /// Whether any trip is late or cancelled; null if data are stale or missing.
     late: Option<bool>,
-    /// The same in a word: `yes`, `no` or `unknown`.
+    /// The same as text: `yes`, `no` or `unknown`.
     answer: &'static str,
-    /// The greatest delay in seconds, negative if all trips are early; null where none is known.
+    /// The greatest delay in seconds, negative if all trips are early; null if none is known.
     worst: Option<i32>,
-    /// Trips that are at least `late_after` behind the timetable; null where that is not known.
+    /// Trips that are at least `late_after` behind the timetable; null if unknown.
     late_trips: Option<usize>,
-    /// Trips that do not run, or do not stop at the stop that is asked for; null where that is not known.
+    /// Trips that do not run, or skip the requested stop; null if unknown.
     cancelled: Option<usize>,
-    /// Trips that are spoken of, under way or beginning within two hours, and those that only the timetable knows: under way,
-    /// or at the stop that is asked for; null where that is not known.
+    /// Trips in the live data that run or begin within two hours, and trips in the timetable only that run, or call at the
+    /// requested stop; null if unknown.
     trips: Option<usize>,
-    /// From how many seconds behind the timetable on a trip is late.
+    /// The delay in seconds from which a trip is late.
     late_after: u64,
-    /// When the data were made, RFC 3339; null where there are none.
+    /// When the data were produced, RFC 3339; null if there are none.
     at: Option<String>,
     /// Whether data of a feed are not up to date, or there is no such feed.
     stale: bool,
-    /// The feed, as it is asked for.
+    /// The requested feed.
     feed: String,
-    /// The line that is asked for.
+    /// The requested line.
     route: Option<String>,
-    /// The stop that is asked for.
+    /// The requested stop.
     stop: Option<String>,
     /// Trips that are neither late nor early.
     on_time: Option<usize>,
@@ -60,10 +60,10 @@ struct DelaysItem {
     unknown: Option<usize>,
     /// Of these, the trips in the timetable that no live feed contains.
     untold: Option<usize>,
-    /// Which share of the trips with known times, and of the cancelled ones, is neither late nor cancelled, from 0 to 1; null
-    /// where too little is known.
+    /// The share of trips that are neither late nor cancelled, among those with known times and the cancelled ones, from 0 to
+    /// 1; null if too few are known.
     on_time_share: Option<f64>,
-    /// The feeds that tell of the trips.
+    /// The feeds with the trips.
     sources: Vec<SourceItem>,
     /// The late ones, the worst first; at most 500.
     trips_late: Vec<TripItem>,
@@ -71,14 +71,14 @@ struct DelaysItem {
     trips_cancelled: Vec<TripItem>,
     /// Counts by line, those with the most trouble first; at most 500.
     lines: Vec<LineItem>,
-    /// How the delays are spread, from early to late.
+    /// The distribution of delays, from early to late.
     distribution: Vec<ClassItem>,
-    /// The last 24 hours by quarters of an hour; of one that is missing nothing is known. Empty for one line at one stop, for
-    /// a stop that nobody asked about before, and for a line beyond those that are remembered: 2,000 of a feed, 10,000 of all.
+    /// The last 24 hours by quarters of an hour; a missing quarter is unknown. Empty for one line at one stop, for
+    /// a stop without earlier requests, and for a line beyond the limits of recording: 2,000 of a feed, 10,000 of all.
     day: Vec<QuarterItem>,
 }
 
-/// A feed that tells of trips.
+/// A feed with trips.
 #[derive(Debug, Serialize, ToSchema)]
 struct SourceItem {
     /// Its id.
@@ -87,14 +87,14 @@ struct SourceItem {
     state: &'static str,
     /// Whether its data are not up to date, so that they do not count.
     stale: bool,
-    /// When its data were made.
+    /// When its data were produced.
     at: Option<String>,
 }
 
 /// A trip.
 #[derive(Debug, Serialize, ToSchema)]
 struct TripItem {
-    /// The feed that says so.
+    /// The feed of the data.
     feed: String,
     /// `trip_id`.
     trip_id: String,
@@ -104,20 +104,20 @@ struct TripItem {
     route_id: Option<String>,
     /// The route's short name, else its long one.
     route_short_name: Option<String>,
-    /// Where it is headed.
+    /// Its destination.
     headsign: Option<String>,
-    /// The stop that comes next, or the one that is asked for.
+    /// The next stop, or the requested one.
     stop_id: Option<String>,
     /// Its name.
     stop_name: Option<String>,
-    /// When it should leave the stop that is asked for.
+    /// The scheduled departure at the requested stop.
     scheduled: Option<String>,
-    /// When it should leave its first stop; null where a stop is asked for, and where that is not known, as of an extra trip
-    /// whose first call is not announced any more.
+    /// The scheduled departure at its first stop; null for a requested stop, and if unknown, such as for an extra trip
+    /// whose first call is no longer announced.
     begins: Option<String>,
-    /// The name of its first stop, where it is known.
+    /// The name of its first stop, if known.
     first_stop_name: Option<String>,
-    /// Seconds behind the timetable; null of one that is cancelled.
+    /// Seconds behind the timetable; null for a cancelled trip.
     delay: Option<i32>,
 }
 
@@ -143,9 +143,9 @@ struct LineItem {
 /// A class of delays.
 #[derive(Debug, Serialize, ToSchema)]
 struct ClassItem {
-    /// The least delay in seconds; null of the earliest class.
+    /// The least delay in seconds; null for the earliest class.
     from: Option<i64>,
-    /// The delay from which the next class begins; null of the latest.
+    /// The delay from which the next class begins; null for the latest.
     until: Option<i64>,
     /// Trips in it.
     trips: usize,
@@ -156,31 +156,31 @@ struct ClassItem {
 struct QuarterItem {
     /// When it began.
     from: Option<String>,
-    /// Trips with known times and those that did not run, added up over its looks, one a minute. 0 does not say that none ran.
+    /// Trips with known times and cancelled ones, summed over its samples, one a minute. 0 does not mean that none ran.
     trips: u64,
-    /// Of these, those that were late.
+    /// How many of these were late.
     late: u64,
-    /// Of these, those that were cancelled.
+    /// How many of these were cancelled.
     cancelled: u64,
 }
 
 /// Which trips are late: of a feed, of one of its lines, or at one of its stops
 ///
-/// A schedule's id stands for all real-time feeds of its network, and so does that of one that tells of no trips; of one that
-/// does, the lines that it tells of count.
-/// Numbers are null, and `late` is neither true nor false, where no feed that tells of trips is up to date. If only some
-/// are, the numbers are theirs.
+/// The id of a schedule, or of a feed without trips, selects all real-time feeds of its network; for a feed with trips, its
+/// own lines count.
+/// Numbers and `late` are null if no feed with trips is up to date. If only some are, the numbers are
+/// theirs.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/delays", tag = "catalog",
     params(
         ("id" = String, Path, description = "A schedule's id, or a real-time feed's"),
         ("route" = Option<String>, Query, description = "Only trips of this `route_id`"),
-        ("stop" = Option<String>, Query, description = "Only trips that leave this stop or station within two hours, as they stand there")
+        ("stop" = Option<String>, Query, description = "Only trips that depart from this stop or station within two hours, with their delays there")
     ),
     responses(
         (status = 200, description = "The answer, the counts behind it, and the trips", body = DelaysItem),
         (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem),
-        (status = 503, description = "`busy`, or `no_data` while the schedule that would know the stop or line was not read", body = Problem)
+        (status = 503, description = "`busy`, or `no_data` while the schedule with the stop or line has not been read", body = Problem)
     )
 )]
 async fn of_feed(

@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 struct DepartureItem {
     #[serde(flatten)]
     departure: Departure,
-    /// Seconds since the data that tell it were made; null for the schedule.
+    /// Seconds since its data were produced; null for the schedule.
     age: Option<u64>,
 }
 
@@ -42,31 +42,31 @@ struct DepartureShape {
     route_id: String,
     /// The route's short name, else its long one.
     route_short_name: String,
-    /// Where it is headed.
+    /// Its destination.
     headsign: Option<String>,
     /// The platform's code.
     platform: Option<String>,
-    /// The code of the scheduled platform; only where it leaves from another.
+    /// The code of the scheduled platform, if it departs from another one.
     scheduled_platform: Option<String>,
     /// The stop or platform.
     stop_id: String,
-    /// When it should leave, RFC 3339 in the agency's time zone.
+    /// The scheduled departure, RFC 3339 in the agency's time zone.
     scheduled: String,
-    /// When it is expected to leave.
+    /// The expected departure.
     expected: Option<String>,
     /// Seconds behind the schedule; negative is early.
     delay: Option<i32>,
     /// `scheduled`, `realtime`, `cancelled` or `skipped`.
     status: String,
-    /// The feed that says so.
+    /// The feed of the data.
     source: String,
-    /// Seconds since that feed's data were made; null for the schedule.
+    /// Seconds since that feed's data were produced; null for the schedule.
     age: Option<u64>,
 }
 
 /// The next departures of a stop or station
 ///
-/// At most 40 within two hours; those that left are shown for one more minute.
+/// At most 40 within two hours; past departures are shown for one more minute.
 #[utoipa::path(
     get, path = "/api/v1/stops/{feed}/{id}/departures", tag = "catalog",
     params(

@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(one))
 }
 
-/// One feed: what it is, how it is, and where to read it.
+/// A feed: its description, its state, and its addresses.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FeedItem {
     /// Its name in addresses and channels.
@@ -37,11 +37,11 @@ pub(super) struct FeedItem {
     name: String,
     /// Who publishes it.
     publisher: Option<String>,
-    /// Under which licence.
+    /// Its licence.
     licence: Option<String>,
     /// `gtfs`, `gtfs-rt`, `gbfs`, `netex`, `siri` or `raw`; null until its content is known.
     format: Option<&'static str>,
-    /// What it is about, such as `bus`.
+    /// Its mode or topic, such as `bus`.
     theme: Option<String>,
     /// A sentence or two about it for people.
     description: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct FeedItem {
     static_feed: Option<String>,
     /// `ok`, `late`, `stale`, `expired`, `failing`, `empty`, `paused` or `unknown`.
     state: &'static str,
-    /// Why, in words.
+    /// The reason of the state.
     reason: String,
     /// Since when. With `expired`, the end of the last service day.
     since: Option<String>,
@@ -66,17 +66,17 @@ pub(super) struct FeedItem {
     service_days_left: Option<i64>,
     /// Whether the last service day is past, also while `state` says something else, such as `failing`.
     expired: bool,
-    /// When it last gave good data or confirmed them.
+    /// When it last sent or confirmed good data.
     last_success: Option<String>,
-    /// The time that the data give themselves.
+    /// The data's own timestamp.
     data_time: Option<String>,
-    /// When it is asked next.
+    /// When it is polled next.
     next_poll: Option<String>,
-    /// Records, trips of a schedule, or files of a system, that are served.
+    /// Served records, trips of a schedule, or files of a GBFS system.
     entities: u64,
-    /// Rows and values of the data that could not be read.
+    /// Unreadable rows and values of the data.
     problems: u64,
-    /// What the rules say of it; null as long as nothing was looked at.
+    /// Its latest validation report; null until it has been validated.
     report: Option<FeedReport>,
     /// Where to read it.
     links: BTreeMap<&'static str, String>,
@@ -87,49 +87,49 @@ pub(super) struct FeedItem {
 struct FeedReport {
     /// `dataset`, a version of a schedule, or `realtime`.
     subject: &'static str,
-    /// When it was looked, RFC 3339.
+    /// When it was validated, RFC 3339.
     at: Option<String>,
-    /// What it comes to.
+    /// Its totals.
     counts: Brief,
-    /// All of it.
+    /// The address of the complete report.
     url: String,
 }
 
-/// A feed with what could not be read of its data.
+/// A feed with its unreadable data.
 #[derive(Debug, Serialize, ToSchema)]
 struct FeedDetail {
     #[serde(flatten)]
     feed: FeedItem,
-    /// Where it is polled; keys and passwords are hidden.
+    /// The address of its source; keys and passwords are hidden.
     source: String,
-    /// Why the last poll brought nothing, unless one succeeded since.
+    /// The last failed poll, unless one has succeeded since.
     last_error: Option<LastError>,
-    /// How many complaints of each kind there are.
+    /// The number of problems of each kind.
     problem_counts: Vec<ProblemCount>,
-    /// The first complaints of each kind.
+    /// The first problems of each kind.
     problem_samples: Vec<ProblemSample>,
-    /// What a schedule in NeTEx says and its timetable does not hold; else there is none.
+    /// Data of a NeTEx schedule that its timetable does not contain; absent for other feeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     losses: Option<FeedLosses>,
-    /// The files of a GBFS system; else there is none.
+    /// The files of a GBFS system; absent for other feeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<FileItem>>,
 }
 
-/// A poll that brought nothing.
+/// A failed poll.
 #[derive(Debug, Serialize, ToSchema)]
 struct LastError {
     /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `no_rows`, `refused`, `too_large` or `convert`.
     code: String,
-    /// What happened, in words.
+    /// A description of the failure.
     detail: String,
     /// When.
     at: Option<String>,
-    /// How far it came: `dns`, `connect`, `tls`, `wait`, `body` or `decode`; null for files.
+    /// The phase of the failure: `dns`, `connect`, `tls`, `wait`, `body` or `decode`; null for files.
     phase: Option<&'static str>,
-    /// The status of the reply, if one came.
+    /// The status of the reply, if there was one.
     status: Option<u16>,
-    /// Bytes of its body that came.
+    /// Received bytes of its body.
     bytes: u64,
     /// The first of them as text, at most 512 bytes, with the feed's secrets hidden; with `convert` what the converter
     /// wrote to its standard error.
@@ -150,7 +150,7 @@ impl LastError {
     }
 }
 
-/// How often one thing is wrong in one file.
+/// The count of one problem in one file.
 #[derive(Debug, Serialize, ToSchema)]
 struct ProblemCount {
     file: String,
@@ -158,12 +158,12 @@ struct ProblemCount {
     count: u64,
 }
 
-/// One complaint about the data.
+/// One problem of the data.
 #[derive(Debug, Serialize, ToSchema)]
 struct ProblemSample {
     file: String,
     line: Option<u64>,
-    /// What its producer calls the record that it is in.
+    /// The producer's id of the record.
     id: Option<String>,
     field: Option<String>,
     value: Option<String>,
@@ -179,8 +179,8 @@ struct ProblemSample {
     params(
         ("q" = Option<String>, Query, description = "Words to search for"),
         ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt`, `gbfs`, `netex`, `siri` or `raw`"),
-        ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
-        ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
+        ("theme" = Option<String>, Query, description = "The `theme` (mode or topic) of feeds, as configured"),
+        ("publisher" = Option<String>, Query, description = "The publisher of feeds, as configured"),
         ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `expired`, `failing`, `empty`, `paused` or `unknown`"),
         ("report" = Option<String>, Query, description = "`errors`, `warnings` without errors, `none` of both, or `unknown`: not validated, or not completely"),
         ("limit" = Option<usize>, Query, description = "Items per page, at most 500; default 50"),
@@ -204,7 +204,7 @@ async fn list(
     Ok(of_the_moment(Representation::json(&list), &app).reply(&wants, &app).await)
 }
 
-/// One feed, with what could not be read of its data
+/// One feed, with its unreadable data
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}", tag = "catalog",
     params(("id" = String, Path, description = "The feed's id")),

@@ -6,26 +6,26 @@ use utoipa::ToSchema;
 
 use crate::http::times::rfc3339;
 
-/// A file of a system: how it is, and where to read it.
+/// A file of a GBFS system: its state and its address.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FileItem {
-    /// Its name, as the discovery file has it.
+    /// Its name in the discovery file.
     name: String,
     /// Its language, in versions that have them.
     language: Option<String>,
-    /// As of a feed: `ok`, `late`, `stale`, `failing`, `empty`, `paused` or `unknown`.
+    /// Its state, as for feeds: `ok`, `late`, `stale`, `failing`, `empty`, `paused` or `unknown`.
     state: &'static str,
-    /// Why, in words.
+    /// The reason of the state.
     reason: String,
-    /// When it last came or was confirmed.
+    /// When it was last received or confirmed.
     last_success: Option<String>,
-    /// When it is asked for next.
+    /// When it is requested next.
     next_poll: Option<String>,
-    /// How long it is; null if it has not come yet.
+    /// Its size in bytes; null if it has not been received yet.
     bytes: Option<usize>,
-    /// Complaints about what it says.
+    /// The number of its problems.
     problems: u64,
-    /// Where to read it.
+    /// Its address.
     url: String,
 }
 

@@ -4,23 +4,23 @@ use lineside_ingest::{Feed, Network};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a schedule that came as NeTEx says and GTFS cannot, or what is not translated.
+/// Data of a NeTEx schedule that GTFS cannot express, or that are not converted.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FeedLosses {
-    /// How many things were left behind.
+    /// The number of lost objects.
     total: u64,
-    /// Of each kind and reason, how many.
+    /// The counts by kind and reason.
     losses: Vec<FeedLoss>,
 }
 
-/// The things of one kind that were left behind for one reason.
+/// The lost objects of one kind and reason.
 #[derive(Debug, Serialize, ToSchema)]
 struct FeedLoss {
-    /// What they are, in the schedule's own words, such as `Notice`.
+    /// Their kind, by its name in the schedule, such as `Notice`.
     kind: String,
-    /// Why they were left behind.
+    /// The reason.
     why: &'static str,
-    /// How many there were.
+    /// The count.
     count: u64,
     /// The first few ids, at most five.
     examples: Vec<String>,

@@ -28,24 +28,24 @@ struct MatchesItem {
     /// The schedule that it belongs to; null if it names none.
     #[serde(rename = "static")]
     schedule: Option<String>,
-    /// The version of the schedule that it was compared with, as its dataset's record has it; null where there is no
+    /// The version of the schedule that it was compared with, as in its dataset's record; null if there is no
     /// timetable to compare with. Then all counts are null too.
     dataset: Option<String>,
     /// Why there is no timetable: `no_static`, the feed names no schedule; `no_dataset`, the schedule could not be read yet.
     why: Option<&'static str>,
-    /// When Lineside had the data that it follows from, RFC 3339.
+    /// When Lineside received the data, RFC 3339.
     at: Option<String>,
-    /// Trip updates, vehicles and informed entities of alerts that name what the timetable has.
+    /// Trip updates, vehicles and informed entities of alerts that are in the timetable.
     matched: Option<u64>,
-    /// Those that name what it does not have.
+    /// Those that are not.
     unmatched: Option<u64>,
     /// The share that is matched, 0 to 1; null if there is nothing to match.
     match_rate: Option<f64>,
     /// Trip updates, by their trips.
     trip_updates: Option<CountItem>,
-    /// Vehicles, by their trips, or by their lines where they name no trip.
+    /// Vehicles, by their trips, or by their lines if they name no trip.
     vehicles: Option<CountItem>,
-    /// What alerts are about, each informed entity by itself.
+    /// The informed entities of alerts, each counted separately.
     alerts: Option<CountItem>,
     /// Lines that trip updates and vehicles name, each id once.
     routes: Option<CountItem>,
@@ -72,28 +72,28 @@ struct CauseItem {
     last: Option<String>,
 }
 
-/// What of one kind is matched, and why the rest is not.
+/// The matches of one kind, and the reasons of the others.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MatchCount)]
 struct CountItem {
-    /// The timetable has what they name.
+    /// The number in the timetable.
     matched: u64,
-    /// It does not.
+    /// The number that is not.
     unmatched: u64,
     /// The share that is matched, 0 to 1; null if there is nothing to match.
     match_rate: Option<f64>,
-    /// Why what is not matched is not.
+    /// The reasons of those that do not match.
     reasons: Vec<ReasonItem>,
 }
 
-/// What is not matched for one reason.
+/// The entities with one reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MatchReason)]
 struct ReasonItem {
     /// `unknown_trip`, `not_running`, `no_trip`, `unknown_route`, `unknown_stop`, `unknown_agency`, `added`,
     /// `no_reference` or `day_before`.
     reason: &'static str,
-    /// How many.
+    /// The count.
     count: u64,
     /// Whether they count as unmatched: not `added` and `no_reference`; `day_before` is matched.
     unmatched: bool,
@@ -103,7 +103,7 @@ struct ReasonItem {
     known_ids: Vec<String>,
 }
 
-/// Which trips, lines and stops that a real-time feed names are in its schedule, which are not, and why
+/// Which trips, lines and stops of a real-time feed are in its schedule, which are not, and why
 ///
 /// Added trips are not in the timetable by design, and entities without a trip, route or stop cannot be matched: both are
 /// listed, but do not count as unmatched. The report is computed once per change of the feed.
@@ -113,7 +113,7 @@ struct ReasonItem {
     responses(
         (status = 200, description = "The counts, the reasons, and ids as examples", body = MatchesItem),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data`: it is not known yet what the feed is", body = Problem)
+        (status = 503, description = "`no_data`: the feed's format is not known yet", body = Problem)
     )
 )]
 async fn of_feed(

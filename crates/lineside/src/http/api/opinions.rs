@@ -9,79 +9,79 @@ use utoipa::ToSchema;
 use crate::http::rfc3339;
 use crate::validators::{Beside, Body, Said};
 
-/// What a validator of the operator's says
+/// The results of a validator of the operator
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportBeside)]
 pub(super) struct OpinionItem<'a> {
-    /// What the operator calls it.
+    /// Its name in the configuration.
     name: &'a str,
-    /// Whether it looks at the feed's newest version right now, or that waits for it.
+    /// Whether it is validating the feed's newest version, or that version is queued for it.
     pending: bool,
-    /// Why its newest run came to nothing; null where it did not. What it said before stays.
+    /// Why its newest run failed; null if it did not. The result before it stays.
     failed: Option<FailedItem<'a>>,
-    /// What it said last; null where it never did.
+    /// Its last result; null if there is none.
     said: Option<SaidItem<'a>>,
 }
 
-/// A run of a validator that came to nothing
+/// A failed run of a validator
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportBesideFailed)]
 struct FailedItem<'a> {
-    /// When that was, RFC 3339.
+    /// Its time, RFC 3339.
     at: Option<String>,
-    /// The SHA-256 of the version that it was given.
+    /// The SHA-256 of the version.
     version: &'a str,
-    /// What it did, in words, such as `ended with exit code 3`.
+    /// What happened, such as `ended with exit code 3`.
     reason: &'a str,
-    /// What it wrote to its standard error, at most its beginning and end, or how its result begins where that is nothing.
+    /// Its standard error, at most the beginning and the end, or the beginning of its result if standard error is empty.
     text: &'a str,
 }
 
-/// What a validator said
+/// A result of a validator
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportBesideSaid)]
 struct SaidItem<'a> {
-    /// The SHA-256 of the version that it is about.
+    /// The SHA-256 of the version.
     version: &'a str,
     /// When it began, RFC 3339.
     at: Option<String>,
-    /// How long it took, in seconds.
+    /// Its duration in seconds.
     took: f64,
     /// `report`, in the shape of the reference validator's, or `text`.
     kind: &'static str,
-    /// Which version of it that was, as it says itself.
+    /// The validator's own version, as in its result.
     validator: Option<&'a str>,
-    /// That it ended with another exit code than 0, in words.
+    /// The exit code, if it is not 0, as text.
     ended: Option<&'a str>,
-    /// What it wrote to its standard error, at most its beginning and end.
+    /// Its standard error, at most the beginning and the end.
     stderr: &'a str,
-    /// How its text begins.
+    /// The beginning of its text.
     text: Option<&'a str>,
     errors: u64,
     warnings: u64,
     infos: u64,
-    /// The codes of both with their counts, what differs first; null where one of both gave no report on that version.
+    /// The codes of both with their counts, differences first; null if one of them has no report on that version.
     codes: Option<Vec<ComparedItem<'a>>>,
-    /// What it has found, by code.
+    /// Its findings, by code.
     notices: Vec<TheirNotice<'a>>,
-    /// Codes of its own that are not kept.
+    /// The number of its codes that are not stored.
     left_out: u64,
 }
 
-/// One code as both have it
+/// One code of both
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportCompared)]
 struct ComparedItem<'a> {
     code: &'a str,
-    /// How many we have found,
+    /// The number of findings of Lineside,
     ours: u64,
-    /// and how many the validator has.
+    /// and that of the validator.
     theirs: u64,
-    /// Whether count or severity is another.
+    /// Whether count or severity differs.
     differs: bool,
 }
 
-/// One kind of finding of a validator's
+/// One kind of finding of a validator
 #[derive(Serialize, ToSchema)]
 #[schema(as = NoticeBeside)]
 #[serde(rename_all = "camelCase")]

@@ -31,12 +31,12 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[schema(as = Report)]
 #[expect(dead_code, reason = "it only describes")]
 struct ReportItem {
-    /// What was looked at, how, and what is in it: as in the reference validator's `report.json`.
+    /// The validated data, the settings and the contents, as in the reference validator's `report.json`.
     #[schema(value_type = Object)]
     summary: Value,
-    /// What was found, by code.
+    /// The findings, by code.
     notices: Vec<NoticeItem>,
-    /// What the reference has no word for.
+    /// Fields that the reference does not have.
     lineside: OursItem,
 }
 
@@ -45,18 +45,18 @@ struct ReportItem {
 #[schema(as = Notice, rename_all = "camelCase")]
 #[expect(dead_code, reason = "it only describes")]
 struct NoticeItem {
-    /// The kind.
+    /// The code.
     code: String,
     /// `ERROR`, `WARNING` or `INFO`.
     severity: String,
-    /// How many there are, exactly.
+    /// The exact number of findings.
     total_notices: u64,
     /// The first of them, at most 100.
     #[schema(value_type = Vec<Object>)]
     sample_notices: Vec<Value>,
 }
 
-/// What the reference has no word for.
+/// Fields that the reference does not have.
 #[derive(ToSchema)]
 #[schema(as = ReportInShort)]
 #[expect(dead_code, reason = "it only describes")]
@@ -65,41 +65,41 @@ struct OursItem {
     feed: String,
     /// `dataset`, a version of a schedule, or `realtime`.
     subject: String,
-    /// The SHA-256 of what was looked at.
+    /// The SHA-256 of the validated bytes.
     version: Option<String>,
     /// Whether it could not be read, so that the version before is served.
     refused: bool,
-    /// When it was looked, RFC 3339.
+    /// When it was validated, RFC 3339.
     at: Option<String>,
-    /// The version of Lineside that looked.
+    /// The version of Lineside that validated it.
     validator: String,
-    /// How long that took, in seconds.
+    /// The duration in seconds.
     took: f64,
-    /// `whole`; `cut_short`, of messages: the time did not suffice, and there may be more; `unreadable`; or `unfinished`: we gave
-    /// up, which says nothing of the data.
+    /// `whole`; `cut_short`, for messages: the time ran out, and there may be more findings; `unreadable`; or `unfinished`: the
+    /// validation was aborted, which says nothing about the data.
     outcome: String,
-    /// Why it is not whole.
+    /// Why it is not complete.
     reason: Option<String>,
     errors: u64,
     warnings: u64,
     infos: u64,
-    /// What was found, the worst first, then by code.
+    /// The codes, by severity, then by name.
     codes: Vec<CodeItem>,
-    /// The version that it was compared with; null for the first, and of real time.
+    /// The version that it was compared with; null for the first, and for real time.
     previous: Option<String>,
-    /// The codes of which there are more or less than there; of real time, than when it was told before that something had changed.
+    /// The codes with more or fewer findings than that version has; for real time, than at the change before.
     changed: Vec<ChangedItem>,
-    /// Rules of ours that broke off. They say nothing of the data.
+    /// Rules of Lineside that failed. They say nothing about the data.
     faults: Vec<FaultItem>,
-    /// Files of a schedule of which rules did not see all, so that there may be more to find once they are mended.
+    /// Files of a schedule that rules did not see completely, so that there may be more findings once they are fixed.
     unread: Vec<UnreadItem>,
-    /// What the operator's own validators say of the schedule. Without `version` it is what they said last.
+    /// The results of the operator's own validators for the schedule; without `version`, their latest results.
     validators: Vec<OpinionItem<'static>>,
-    /// Where the report stays.
+    /// The permanent address of the report.
     url: String,
 }
 
-/// A code, and how often it was found.
+/// A code, and the number of its findings.
 #[derive(ToSchema)]
 #[schema(as = ReportCode)]
 #[expect(dead_code, reason = "it only describes")]
@@ -110,7 +110,7 @@ struct CodeItem {
     count: u64,
 }
 
-/// A code whose findings are more or less than they were.
+/// A code with more or fewer findings than before.
 #[derive(ToSchema)]
 #[schema(as = ReportChange)]
 #[expect(dead_code, reason = "it only describes")]
@@ -122,7 +122,7 @@ struct ChangedItem {
     now: u64,
 }
 
-/// A file of which rules did not see all.
+/// A file that rules did not see completely.
 #[derive(ToSchema)]
 #[schema(as = ReportUnread)]
 #[expect(dead_code, reason = "it only describes")]
@@ -133,11 +133,11 @@ struct UnreadItem {
     lack: String,
     /// Rows that could not be read and were left out, as far as the file was read.
     rows: u64,
-    /// Codes whose rules were passed over as they rely on the whole file.
+    /// The number of codes whose rules did not run, as they need the whole file.
     rules: u64,
 }
 
-/// A rule of ours that broke off.
+/// A rule of Lineside that failed.
 #[derive(ToSchema)]
 #[schema(as = ReportFault)]
 #[expect(dead_code, reason = "it only describes")]
@@ -146,10 +146,10 @@ struct FaultItem {
     message: String,
 }
 
-/// What is wrong with a feed
+/// The validation report of a feed
 ///
-/// In the shape of the reference validator's `report.json`, so that what reads that one reads this one. Without `version`
-/// it is the latest report. With a `data_dir` reports stay, as many as `[keep] reports` says; without one there is the latest.
+/// In the shape of the reference validator's `report.json`, so that the same programs can read it. Without `version`
+/// it is the latest report. With a `data_dir` reports are kept, as many as `[keep] reports` says; without one only the latest.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/report", tag = "catalog",
     params(

@@ -32,18 +32,18 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(of_channel)).routes(routes!(of_feed))
 }
 
-/// All that a channel holds, as one message.
+/// The state of a channel, as one message.
 #[derive(Debug, Serialize, ToSchema)]
 struct ChannelState<'a> {
     /// The channel.
     channel: &'a str,
-    /// The life of its sequence; absent where the channel counts by itself and nobody listens.
+    /// The epoch of its sequence; absent if the channel has a sequence of its own and no subscribers.
     #[serde(skip_serializing_if = "Option::is_none")]
     epoch: Option<String>,
-    /// Where its sequence is.
+    /// The offset of its sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
-    /// When Lineside had the bytes, in milliseconds since 1970.
+    /// When Lineside received the bytes, in milliseconds since 1970.
     at: i64,
     /// Always the first part of one.
     state: Parts,

@@ -28,11 +28,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// A stop or station.
 #[derive(Debug, Serialize, ToSchema)]
 struct StopItem {
-    /// The schedule feed that has it.
+    /// Its schedule feed.
     feed: String,
     /// `stop_id`.
     id: String,
-    /// `stop_code`: what passengers see.
+    /// `stop_code`, which passengers see.
     code: Option<String>,
     /// Its name.
     name: String,
@@ -46,7 +46,7 @@ struct StopItem {
     platform_code: Option<String>,
     /// The short names of the routes that call here.
     routes: Vec<String>,
-    /// Last stops of the trips that leave here, those of most patterns first; at most four.
+    /// Last stops of the trips that depart here, those of most patterns first; at most four.
     towards: Vec<String>,
     /// Meters from `near`.
     distance: Option<f64>,

@@ -53,41 +53,41 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 struct VersionItem {
     /// The SHA-256 of its bytes.
     hash: String,
-    /// How many there are.
+    /// Their number.
     size: u64,
-    /// Whether it is the one that is served.
+    /// Whether it is the served one.
     current: bool,
-    /// When it first came.
+    /// When it first arrived.
     first_seen: Option<String>,
-    /// When its source last gave or confirmed it, give or take a minute.
+    /// When its source last sent or confirmed it, to within a minute.
     last_seen: Option<String>,
-    /// What its publisher calls it: `feed_version`.
+    /// The publisher's name of the version: `feed_version`.
     feed_version: Option<String>,
-    /// The first day that it is good for: the publisher's word, else the first day of service.
+    /// The first day of its validity by `feed_info.txt`, else the first day of service.
     valid_from: Option<String>,
-    /// The last one.
+    /// The last day, likewise.
     valid_until: Option<String>,
     routes: u64,
     stops: u64,
     trips: u64,
-    /// Where its bytes are.
+    /// The address of its bytes.
     url: String,
-    /// The report on it, if it was looked at and that is kept.
+    /// The report on it, if it is still kept.
     report: Option<ReportLink>,
 }
 
 /// The report on a version.
 #[derive(Debug, Serialize, ToSchema)]
 struct ReportLink {
-    /// Where it stays, for readers.
+    /// The permanent page of the report.
     url: String,
-    /// What it comes to; none where an older version of the program looked.
+    /// Its totals; absent for reports of an older version of the program.
     counts: Option<Brief>,
 }
 
-/// The versions of a feed's schedule that are kept
+/// The stored versions of a feed's schedule
 ///
-/// The one that is served first, then those seen last. Without a `data_dir`, and of feeds of real time, there are none.
+/// The served one first, then by the time when they were last seen. Without a `data_dir`, and for real-time feeds, there are none.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/versions", tag = "catalog",
     params(
@@ -170,9 +170,9 @@ async fn file(
     version(state, Path((feed, hash)), wants).await
 }
 
-/// A version of a feed's schedule, as it came
+/// A version of a feed's schedule, unchanged
 ///
-/// What is at this address never changes; it may go, by `[keep] versions` and `versions_age`.
+/// The content of this address never changes; it may be deleted, by `[keep] versions` and `versions_age`.
 #[utoipa::path(
     get, path = "/feeds/{feed}/versions/{hash}.zip", tag = "bytes",
     params(
@@ -181,7 +181,7 @@ async fn file(
     ),
     responses(
         (status = 200, description = "The zip", content_type = "application/zip"),
-        (status = 206, description = "The part that `Range` asks for"),
+        (status = 206, description = "The requested `Range`"),
         (status = 304, description = "The client has it already"),
         (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
         (status = 416, description = "`bad_range`", body = Problem),

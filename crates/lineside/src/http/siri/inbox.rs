@@ -93,7 +93,7 @@ async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes
     post, path = "/siri/inbox/{feed}", tag = "formats",
     params(
         ("feed" = String, Path, description = "The feed's id"),
-        ("key" = String, Query, description = "The key that the producer was told")
+        ("key" = String, Query, description = "The key in the address of the subscription")
     ),
     request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
     responses(

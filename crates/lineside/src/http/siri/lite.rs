@@ -113,7 +113,7 @@ struct LiteParameters {
         LiteParameters
     ),
     responses(
-        (status = 200, description = "The message; it holds all, or as much as is asked for", content_type = "application/json"),
+        (status = 200, description = "The message, complete or as limited by the request", content_type = "application/json"),
         (status = 400, description = "The same with an `ErrorCondition`, also where the answer would be too large", content_type = "application/json"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)
@@ -136,7 +136,7 @@ async fn json(
         LiteParameters
     ),
     responses(
-        (status = 200, description = "The message; it holds all, or as much as is asked for", content_type = "application/xml"),
+        (status = 200, description = "The message, complete or as limited by the request", content_type = "application/xml"),
         (status = 400, description = "The same with an `ErrorCondition`, also where the answer would be too large", content_type = "application/xml"),
         (status = 404, description = "`not_found`", body = Problem),
         (status = 503, description = "`busy`", body = Problem)

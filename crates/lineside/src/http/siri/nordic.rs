@@ -43,10 +43,10 @@ const SERVICES: [(&str, Service); 3] = [
     get, path = "/siri/rest/{service}", tag = "formats",
     params(
         ("service" = String, Path, description = "`et`, `vm` or `sx`"),
-        ("requestorId" = Option<String>, Query, description = "Any name that nobody else has"),
+        ("requestorId" = Option<String>, Query, description = "Any name that no other client uses"),
         ("datasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
         ("excludedDatasetIds" = Option<String>, Query, description = "Not of these, separated by commas"),
-        ("maxSize" = Option<u32>, Query, description = "At most so many records; with a `requestorId` 1,500 by default"),
+        ("maxSize" = Option<u32>, Query, description = "The maximum number of records; with a `requestorId` 1,500 by default"),
         ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
         ("DirectionRef" = Option<String>, Query, description = "In this direction"),
         ("OperatorRef" = Option<Vec<String>>, Query, description = "Of these operators"),

@@ -149,7 +149,7 @@ pub(super) async fn remove(
         ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
     ),
     responses(
-        (status = 200, description = "Nothing is laid over it", body = EditReply),
+        (status = 200, description = "It has no overrides", body = EditReply),
         (status = 401, description = "`not_admin`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
