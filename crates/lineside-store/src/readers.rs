@@ -56,7 +56,8 @@ impl Readers {
         let mut loan = self.lend();
         let is_read_only = self.is_read_only.load(Ordering::Acquire);
         // One that was opened while the file could only be read does not see what is written since.
-        let known = loan.connection.take().filter(|(_, was_read_only)| *was_read_only == is_read_only);
+        let known =
+            loan.connection.take().filter(|(_, was_read_only)| *was_read_only == is_read_only);
         let connection = match known {
             Some((connection, _)) => connection,
             None if is_read_only => schema::open_immutable(&self.path)?,

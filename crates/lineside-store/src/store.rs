@@ -110,9 +110,8 @@ impl Store {
         let counts = Arc::new(Counts::default());
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
         let file = WritableFile::new(path, connection, Arc::clone(&is_read_only));
-        let writer =
-            Writer::begin(file, writing_clock, keep, writing_counts)
-                .map_err(|error| StoreError::of(path, &error))?;
+        let writer = Writer::begin(file, writing_clock, keep, writing_counts)
+            .map_err(|error| StoreError::of(path, &error))?;
         let life = writer.life();
         let (queue, told): (_, Receiver<Told>) = sync_channel(QUEUE_MAX);
         let writing = thread::Builder::new()

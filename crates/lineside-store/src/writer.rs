@@ -307,7 +307,7 @@ impl Writer {
             Err(error) => {
                 // Later: whether the disk fails shows when something is to be written.
                 self.purged = Some(now);
-                tracing::warn!(file = %self.file.path().display(), %error, "old rows cannot be let go of");
+                tracing::warn!(file = %self.file.path().display(), %error, "old rows cannot be deleted");
             }
         }
     }

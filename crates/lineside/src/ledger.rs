@@ -52,7 +52,7 @@ impl Ledger {
             Err(error @ StoreError::Newer { .. }) => Err(error.into()),
             Err(error) => {
                 tracing::error!(
-                    "{error}. Until the next start polls are remembered in memory only, and last good bytes are not kept; feeds are polled and served as the configuration's file says: what was changed while the server ran does not hold, so feeds that were removed are public, and sources that were paused are asked"
+                    "{error}. Until the next start the history of polls is in memory only, and last good bytes are not stored; feeds are polled and served as in the configuration file: the overrides of admins do not apply, so removed feeds are public, and paused sources are polled"
                 );
                 Ok(Self::in_memory(clock))
             }

@@ -373,7 +373,7 @@ impl Running {
             tracing::info!("sessions that did not read their last words are dropped");
         }
         if visitors.is_none() {
-            tracing::warn!("what visitors brought is not all taken away: the next start does");
+            tracing::warn!("not all uploaded files are deleted: the next start deletes them");
         }
         if let Some(keeping) = keeping {
             let ingest = Arc::clone(self.app.ingest());

@@ -204,7 +204,7 @@ impl Restart {
             let network = writer.network();
             hub.continue_at(network.group(), network.position());
             let revision = network.position().offset;
-            tracing::info!(network = %network.id(), revision, "the network goes on where it was");
+            tracing::info!(network = %network.id(), revision, "the network resumes");
         }
     }
 

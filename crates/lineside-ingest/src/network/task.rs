@@ -141,7 +141,7 @@ fn guarded(
 ) -> NetworkWriter {
     let network = Arc::clone(writer.network());
     if catch_unwind(AssertUnwindSafe(|| work(&mut writer))).is_err() {
-        tracing::error!(network = %network.id(), "the network's writer broke and starts anew");
+        tracing::error!(network = %network.id(), "the network's writer failed and restarts");
         writer.start_anew();
     }
     writer

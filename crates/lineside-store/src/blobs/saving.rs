@@ -238,8 +238,8 @@ impl Shelf {
         let (listed, known) = (self.blobs.list(), self.readers.with(referenced));
         let (listed, known) = match (listed, known) {
             (Ok(listed), Ok(known)) => (listed, known),
-            (Err(error), _) => return tracing::warn!(%error, "kept bytes cannot be looked through"),
-            (_, Err(error)) => return tracing::warn!(%error, "kept bytes cannot be looked through"),
+            (Err(error), _) => return tracing::warn!(%error, "stored bytes cannot be listed"),
+            (_, Err(error)) => return tracing::warn!(%error, "stored bytes cannot be listed"),
         };
         self.blobs.count(listed.iter().map(|(_, size)| size).sum());
         let unknown = listed.iter().filter(|(hash, _)| !known.contains(hash));
@@ -249,7 +249,7 @@ impl Shelf {
             n_gone += 1;
         }
         if n_gone > 0 {
-            tracing::info!(blobs = n_gone, "kept bytes that nothing refers to were taken away");
+            tracing::info!(blobs = n_gone, "stored bytes without a reference were deleted");
         }
     }
 

@@ -109,7 +109,7 @@ fn samples(finding: &super::Finding) -> Markup {
         @if more > 0 && !shown.is_empty() {
             p {
                 (grouped(more)) " more are not shown here."
-                @if kept > SHOWN { " The first " (grouped(kept as u64)) " stand in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " give." }
+                @if kept > SHOWN { " The first " (grouped(kept as u64)) " are in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " write." }
             }
         }
     }

@@ -39,9 +39,9 @@ const MEMORY: &str = "8GiB";
 enum Format {
     /// For a terminal: short, the worst first
     Text,
-    /// As the reference validator's report.json
+    /// The reference validator's report.json
     Json,
-    /// A page that needs no other file
+    /// A self-contained page
     Html,
 }
 
@@ -94,16 +94,16 @@ pub(crate) struct Arguments {
     /// The GTFS that GTFS-Realtime or SIRI belongs to: with it, all rules run
     #[arg(long, value_name = "GTFS")]
     r#static: Option<String>,
-    /// The message before it, of the same feed; or the GBFS system as it was some time before
+    /// The previous message of the same feed; or an earlier state of the GBFS system
     #[arg(long, value_name = "FILE")]
     previous: Option<String>,
-    /// How the ids of SIRI become those of --static: same, prefix:TEXT, netex, or file:TABLE.csv
+    /// How SIRI ids are mapped to those of --static: same, prefix:TEXT, netex, or file:TABLE.csv
     #[arg(long, value_name = "IDS")]
     ids: Option<String>,
-    /// Ask only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
+    /// Request only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
     #[arg(long)]
     public_only: bool,
-    /// What the report calls the input, if not by where it is
+    /// The name of the input in the report; by default its path or address
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Findings of each kind to list; all are counted
@@ -112,10 +112,10 @@ pub(crate) struct Arguments {
     /// Memory limit. Inputs that might exceed it are refused
     #[arg(long, value_name = "SIZE", default_value = MEMORY, value_parser = memory)]
     memory: u64,
-    /// The day on which it is judged; today without it
+    /// The date of the validation (default: today)
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
-    /// The country of its telephone numbers, as two letters; they are not judged without it
+    /// The country of telephone numbers, as two letters; without it they are not validated
     #[arg(long, value_name = "CC", value_parser = country)]
     country: Option<[u8; 2]>,
     /// How the report is written
@@ -130,7 +130,7 @@ pub(crate) struct Arguments {
     /// Codes to ignore, comma-separated
     #[arg(long, value_name = "CODE,…", value_delimiter = ',')]
     ignore: Vec<String>,
-    /// A file with these settings as TOML: fail_on, ignore, country, date. What the command line says counts more; codes of both are ignored
+    /// A TOML file with these settings: fail_on, ignore, country, date. The command line overrides it; the ignored codes of both apply
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -31,19 +31,19 @@ pub(crate) struct Arguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]
     input: String,
-    /// What to write
+    /// The output format
     #[arg(long, value_name = "FORMAT")]
     to: Target,
-    /// The schedule that real time belongs to, in GTFS or NeTEx: its trips and stops complete what is written
+    /// The schedule of real-time input, in GTFS or NeTEx: its trips and stops complete the output
     #[arg(long, value_name = "SCHEDULE")]
     r#static: Option<String>,
-    /// How the ids of SIRI become the schedule's: same, prefix:TEXT, netex, or file:TABLE.csv
+    /// How SIRI ids are mapped to those of the schedule: same, prefix:TEXT, netex, or file:TABLE.csv
     #[arg(long, value_name = "IDS")]
     ids: Option<String>,
     /// The file to write, or the folder for gbfs2 and gbfs3; standard output without it
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Where to write, as JSON, what the conversion lost and what was wrong
+    /// A JSON file for the losses and problems of the conversion
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// About how many vehicles run in the rush hour
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = vehicles, allow_negative_numbers = true)]
     vehicles: usize,
-    /// The same vehicles in SIRI too, as a network of their own (twin, twin-et, twin-vm, twin-sx), asked for or
-    /// subscribed to
+    /// The same vehicles in SIRI too, as a network of their own (twin, twin-et, twin-vm, twin-sx), by requests or
+    /// subscriptions
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "subscribe", value_parser = asking)]
     siri: Option<Asking>,
     /// A fault by script: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable

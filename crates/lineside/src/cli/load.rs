@@ -16,13 +16,13 @@ const OWN_CHANNEL: &str = "app/load/1";
 /// What the server API's key is read from.
 const KEY_VARIABLE: &str = "LINESIDE_API_KEY";
 
-/// Open thousands of sessions to a server and measure what they are sent
+/// Open thousands of sessions to a server and measure deliveries
 ///
-/// All sessions subscribe to all the channels. Once each holds what it asked for, deliveries are measured: how late every
-/// session has every publication, what is missing, what comes twice. Where the server runs on this machine, its CPU
-/// and memory are read as well.
+/// All sessions subscribe to all the channels. Once each has its state, deliveries are measured: the latency of every
+/// publication in every session, missing publications and duplicates. If the server runs on this machine, its CPU
+/// and memory are measured as well.
 ///
-/// Ends with 1 if something was lost, 3 if no session came in.
+/// The exit code is 1 if something was lost, 3 if no session could connect.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   A demo, in another terminal, and everything that changes in its city, to a thousand listeners:

@@ -47,27 +47,27 @@ enum Command {
     /// Validate a schedule, real-time data or a system of shared vehicles
     ///
     /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or the gbfs.json
-    /// of a system. GTFS and GTFS-Realtime are judged by the codes and counts of the reference validators, GBFS by its specification, SIRI
+    /// of a system. GTFS and GTFS-Realtime are validated by the rules of the reference validators, GBFS by its specification, SIRI
     /// and NeTEx by structure, references and profiles.
     Check(check::Arguments),
     /// Convert between formats, and report what is lost
     ///
     /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
-    /// many), GTFS-Realtime in protobuf or JSON, SIRI in XML, SOAP or JSON, or the gbfs.json of a system, whose files lie beside it or
-    /// where it says. Each journey, vehicle and situation becomes one entity, whether a schedule knows it or not.
+    /// many), GTFS-Realtime in protobuf or JSON, SIRI in XML, SOAP or JSON, or the gbfs.json of a system, whose files are beside it or
+    /// at their addresses. Each journey, vehicle and situation becomes one entity, whether it is in a schedule or not.
     ///
-    /// A schedule is read where it lies, table by table or one XML file after the other, and may be as large as 12 GiB when it is
-    /// unpacked; its records and one XML file, of at most 1 GiB, are in memory. All else is in memory, several times over, and may have
-    /// 256 MiB at most, SIRI 128 MiB. What comes from an address or standard input, and a folder's zip, lies among the temporary files
+    /// A schedule is read in place, table by table or one XML file after the other, and may be as large as 12 GiB when it is
+    /// unpacked; its records and one XML file, of at most 1 GiB, are in memory. Other input is in memory, several times over, and may have
+    /// at most 256 MiB, SIRI 128 MiB. Input from an address or standard input, and a folder's zip, is in temporary files
     /// (TMPDIR) meanwhile.
     ///
-    /// The output is written as FILE.part and takes its name when it is whole.
+    /// The output is written as FILE.part and renamed when it is complete.
     Convert(convert::Arguments),
     /// Follow channels of a running server in the terminal
     Watch(watch::Arguments),
-    /// Record what a running server's threads are at, and write it as a flame graph
+    /// Profile the threads of a running server, and write a flame graph
     Profile(profile::Arguments),
-    /// Open thousands of sessions to a server and measure what they are sent
+    /// Open thousands of sessions to a server and measure deliveries
     Load(Box<load::Arguments>),
 }
 

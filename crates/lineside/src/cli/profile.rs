@@ -16,10 +16,10 @@ use crate::profile::{Form, SECONDS, SECONDS_USUAL};
 /// How long the server may take beyond the recording itself: the first one looks up every name.
 const BEYOND_MAX: Duration = Duration::from_secs(60);
 
-/// Record what a running server's threads are at, and write it as a flame graph
+/// Profile the threads of a running server, and write a flame graph
 ///
-/// The server takes samples for some seconds while it goes on with its work. Each stack begins with the thread and
-/// what it was at: fetch, decode, apply, publish, deliver, http. One recording runs at a time.
+/// The server takes samples for some seconds while it continues to work. Each stack begins with the thread and
+/// its stage: fetch, decode, apply, publish, deliver, http. One recording runs at a time.
 #[derive(Debug, Args)]
 #[command(after_help = "The end of the file's name says what is written:
   .html    a page to look into, in one file: zoom, search, keys

@@ -17,7 +17,7 @@ const CONFIG_DEFAULT: &str = "lineside.toml";
 
 /// Poll the configured feeds and serve them
 ///
-/// With --feed no configuration is needed: the format is told by the content, and real-time feeds
+/// With --feed no configuration is needed: the format is detected from the content, and real-time feeds
 /// belong to the schedule if there is only one.
 #[derive(Debug, Args)]
 #[command(

@@ -9,8 +9,8 @@ use crate::watch::{Ended, Show, Style, follow};
 
 /// Follow channels of a running server in the terminal
 ///
-/// The state of each channel comes first, then every change as it happens. A broken connection is
-/// taken up again where it broke.
+/// The state of each channel comes first, then every change as it happens. After a lost connection it
+/// resumes at the same position.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Channels: feed/<feed>  vehicle/<feed>/<vehicle>  trip/<feed>/<trip>  alerts/<feed>\n          \
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// The channels to follow
     #[arg(value_name = "CHANNEL", required = true)]
     channels: Vec<String>,
-    /// Print each event's data as it comes, one JSON object per line
+    /// Print each event's data unchanged, one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -128,8 +128,7 @@ impl Reader<'_> {
             return false;
         };
         let place = self.place(entry);
-        let (key, reason) =
-            (format!("feeds[{number}]"), format!("type {name} is passed over: {why}"));
+        let (key, reason) = (format!("feeds[{number}]"), format!("type {name} is ignored: {why}"));
         self.warnings.push(ConfigError::at(self.path, self.text, Some(place), key, reason));
         true
     }

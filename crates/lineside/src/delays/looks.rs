@@ -34,7 +34,7 @@ pub(crate) async fn watch(app: App) {
 async fn aside(app: &App, part: fn(&App)) {
     let own = app.clone();
     if let Err(error) = tokio::task::spawn_blocking(move || part(&own)).await {
-        tracing::error!(%error, "a look at delays broke off");
+        tracing::error!(%error, "recording delays failed");
     }
 }
 
@@ -49,7 +49,7 @@ fn restore(app: &App) {
     match store.list_delays(UnixMillis(first_start(now))) {
         Ok(kept) => app.delays().day().restore(&kept, now),
         Err(error) => {
-            tracing::warn!(%error, "the day's delays begin anew: what was kept cannot be read")
+            tracing::warn!(%error, "the recorded delays of the day cannot be read, so recording starts again")
         }
     }
 }

@@ -73,7 +73,7 @@ pub(crate) async fn watch(app: App) {
         watch = match tokio::task::spawn_blocking(look).await {
             Ok(watch) => watch,
             Err(error) => {
-                tracing::error!(%error, "nobody is told of trouble any more");
+                tracing::error!(%error, "notifications have stopped");
                 return;
             }
         };
@@ -169,8 +169,8 @@ impl Watch {
         let Some(store) = self.app.store().filter(|_| has_new).cloned() else { return };
         match tokio::task::spawn_blocking(move || store.list_notifications()).await {
             Ok(Ok(rows)) => rows.into_iter().for_each(|row| restore(&mut self.targets, row)),
-            Ok(Err(error)) => tracing::warn!(%error, "what was told before may be told again"),
-            Err(error) => tracing::error!(%error, "reading what was told broke off"),
+            Ok(Err(error)) => tracing::warn!(%error, "earlier notifications may be sent again"),
+            Err(error) => tracing::error!(%error, "reading earlier notifications failed"),
         }
     }
 

@@ -54,7 +54,7 @@ impl EditLog {
         let read = all.into_iter().filter_map(|(id, text)| {
             let over = Override::parse(text.reveal());
             if over.is_none() {
-                tracing::warn!(feed = %id, "what was laid over the feed cannot be read, and is left out");
+                tracing::warn!(feed = %id, "the overrides of the feed cannot be read, and are left out");
             }
             Some((id, over?))
         });

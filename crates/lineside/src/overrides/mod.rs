@@ -128,7 +128,7 @@ pub(crate) fn lay_over(
     let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &Override| {
         lay_over_one(id, known, converters, over).unwrap_or_else(|errors| {
             for error in errors {
-                tracing::warn!(feed = %id, "what was laid over the feed no longer fits: {error}");
+                tracing::warn!(feed = %id, "the overrides of the feed are no longer valid: {error}");
             }
             // Whose source was to be left alone is not asked because of another key.
             known.map(|known| FeedConfig { paused: over.paused, ..known.clone() })

@@ -99,7 +99,7 @@ pub(crate) enum NotEdited {
     UnknownEdit,
     #[error("{}", changed_since(.0))]
     ChangedSince(UndoConflict),
-    #[error("more feeds than can be laid over")]
+    #[error("too many feeds have overrides")]
     TooMany,
     #[error("it could not be recorded, and nothing was changed")]
     NotRecorded,

@@ -74,7 +74,7 @@ impl Settings {
         let log = EditLog::new(store);
         let load = move || log.load().map(|overrides| (log, overrides));
         let loaded = tokio::task::spawn_blocking(load).await.context("the start broke off")?;
-        let (log, overrides) = loaded.context("what was laid over feeds cannot be read")?;
+        let (log, overrides) = loaded.context("the overrides of feeds cannot be read")?;
         let state = SettingsState { read_at: now, refused: None, waiting: Vec::new() };
         Ok(Self {
             in_force: ArcSwap::from_pointee(config),
@@ -114,7 +114,7 @@ impl Settings {
         let _only_one = self.changing.lock().await;
         let before = self.in_force();
         let Some(file) = before.source.file.clone() else {
-            tracing::info!("there is no configuration file to be read again");
+            tracing::info!("there is no configuration file to reload");
             return;
         };
         let arguments = before.source.arguments.clone();

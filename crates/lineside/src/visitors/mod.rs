@@ -199,7 +199,7 @@ impl Desk {
             }
             pause(CLEARING_PAUSE).await;
         }
-        tracing::warn!("what visitors brought is taken away at the next start");
+        tracing::warn!("the next start deletes the uploaded files");
     }
 
     fn clear(&self) -> io::Result<()> {

@@ -136,7 +136,7 @@ pub(crate) fn sweep() {
     let temporary = std::env::temp_dir();
     if let Err(error) = sweep_in(&temporary) {
         let temporary = temporary.display();
-        tracing::warn!(%error, "what visitors brought to an earlier server may be in {temporary}");
+        tracing::warn!(%error, "uploaded files of an earlier server may be in {temporary}");
     }
 }
 

@@ -53,7 +53,7 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
     let report = match find_report(&app, &feed, Some(&version)).await {
         Ok(report) => report,
         Err(Refusal::UnknownReport | Refusal::BadParameter { .. }) => {
-            return layout::not_found("There is no report of this version, or none any more.");
+            return layout::not_found("There is no report on this version.");
         }
         Err(refusal) => return layout::refused(&refusal, false),
     };

@@ -85,7 +85,7 @@ pub(super) async fn run(app: App, place: Place, subscription: Subscription) {
         let pause = match looked {
             Looked::Failed if patience.fail(sent, clock.monotonic()) => {
                 let Place { name, .. } = &run.place;
-                tracing::info!(?name, "a consumer of SIRI takes nothing and is let go");
+                tracing::info!(?name, "a SIRI consumer fails, and its subscription ends");
                 return;
             }
             Looked::Failed => RETRY,
