@@ -16,7 +16,7 @@ use lineside_ingest::{
     Bin, FeedId, FeedState, Phase, Poll, Serving, SnapshotKey, Span, Validators,
 };
 use lineside_sync::{Clock, UnixMillis};
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use crate::{
     Keep,

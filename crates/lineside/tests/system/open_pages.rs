@@ -40,7 +40,9 @@ async fn the_channels_of_a_page_exist_and_tell_the_states_that_it_shows() {
         let names = channels(&town.page(path).await);
         assert!(!names.is_empty(), "{path} names no channel");
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        names.iter().for_each(|name| drop(query.append_pair("channel", name)));
+        for name in &names {
+            query.append_pair("channel", name);
+        }
         // Opening asserts the status: one unknown channel refuses all of them.
         let mut stream = Stream::open(&town.url(""), &query.finish()).await;
         let mut held = HeldByChannel::default();
