@@ -78,7 +78,7 @@ export function setUpSearch({ input, results, from, findStops, findRoutes, color
     option(at, () => pickRoute(route), badge(route.name, route.color), element("span", {}, route.long), element("span.where", {}, "line"));
   const stopOption = (/** @type {FoundStop} */ stop) => (/** @type {number} */ at) => {
     const { shown, more } = shownLines(stop.lines);
-    const lines = element("span.option-lines", {}, ...shown.map((name) => badge(name, colorOf(stop.feed, name))), more > 0 ? element("span.soft", {}, `+${more} more`) : null);
+    const lines = shown.length > 0 && element("span.option-lines", {}, ...shown.map((name) => badge(name, colorOf(stop.feed, name))), more > 0 ? element("span.soft", {}, `+${more} more`) : null);
     const about = shown.length > 0 || stop.detail ? element("span.option-about", {}, lines, element("span.soft", {}, stop.detail)) : null;
     return option(at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note), about);
   };

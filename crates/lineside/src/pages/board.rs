@@ -266,7 +266,7 @@ impl<'a> Board<'a> {
                     }
                     div.starred {
                         h1 { (self.title) }
-                        @if !self.wish.is_embedded { (favourites::star(FavouriteKind::Stop, &address(self.feed_id(), stop.id), &self.title)) }
+                        @if !self.wish.is_embedded { (favourites::star(self.app, self.network, FavouriteKind::Stop, &address(self.feed_id(), stop.id), &self.title)) }
                     }
                     @if !routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {

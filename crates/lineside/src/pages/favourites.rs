@@ -1,9 +1,11 @@
 //! Favourites: a star beside a stop or a line, and the list of what is starred. The reader's browser keeps them
 //! (`web/plain/favourites.js`), so both are hidden where no scripts run.
 
+use lineside_ingest::Network;
 use maud::{Markup, html};
 
-use super::icons;
+use super::{icons, of_network};
+use crate::app::App;
 
 /// The script and the style sheet that a page with a star or the list needs.
 pub(super) const SCRIPT: &str = "star.js";
@@ -25,8 +27,19 @@ impl FavouriteKind {
     }
 }
 
-/// The star of a stop or a line. `address` is its page, `name` how the list calls it.
-pub(super) fn star(kind: FavouriteKind, address: &str, name: &str) -> Markup {
+/// The star of a stop or a line of a network. `address` is its page; the list calls it by its title, with the network's name
+/// where there are several.
+pub(super) fn star(
+    app: &App,
+    network: &Network,
+    kind: FavouriteKind,
+    address: &str,
+    title: &str,
+) -> Markup {
+    let name = match app.ingest().networks().len() {
+        ..=1 => title.to_owned(),
+        _ => format!("{title} · {}", of_network::name(app, network)),
+    };
     html! {
         button.star type="button" hidden aria-pressed="false" title="Favourite" data-favourite=(kind.as_str()) data-href=(address) data-name=(name) {
             (icons::star())

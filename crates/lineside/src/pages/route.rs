@@ -202,7 +202,7 @@ impl<'a> Line<'a> {
                 p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
                 div.starred {
                     h1 { (badge::badge(route.name(), route.color)) " " (self.title()) }
-                    (favourites::star(FavouriteKind::Line, &address(self.feed_id(), route.id), &self.title()))
+                    (favourites::star(self.app, self.network, FavouriteKind::Line, &address(self.feed_id(), route.id), &self.title()))
                 }
                 @if !route.long_name.is_empty() && route.long_name != route.name() { p.soft { (route.long_name) } }
                 p.answer-at {
