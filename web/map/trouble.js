@@ -54,7 +54,8 @@ export function showTrouble(troubled, timezoneOf, now) {
  * @param {import("./regions.js").Region[]} regions in view
  */
 export function liveTrouble(regions) {
-  const shown = byId("feed-states").childElementCount;
-  if (shown === 0) return null;
-  return regions.filter(({ live }) => live.length > 0).length > shown ? "Some live data missing" : "Live data missing";
+  const states = [...byId("feed-states").querySelectorAll("[data-state]")].map((shown) => shown.getAttribute("data-state") ?? "");
+  if (states.length === 0) return null;
+  const isPart = regions.filter(({ live }) => live.length > 0).length > states.length;
+  return `${isPart ? "Some live data" : "Live data"} ${states.some((state) => STANDSTILL.includes(state)) ? "missing" : "late"}`;
 }

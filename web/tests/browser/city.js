@@ -16,7 +16,7 @@ const timeOfDay = (minutes) => `${String(Math.floor(minutes / 60)).padStart(2, "
 /**
  * Writes a schedule with one trip of each line every day.
  * @param {string} folder @param {string} agency @param {StopRow[]} stops @param {LineRow[]} lines
- * @param {{start?: number, end?: number, time?: string}} [service] its first and last day as `YYYYMMDD`, and when trips start as `HH:MM`
+ * @param {{start?: string|number, end?: string|number, time?: string}} [service] its first and last day as `YYYYMMDD`, and when trips start as `HH:MM`
  */
 export async function writeSchedule(folder, agency, stops, lines, { start = 20200101, end = 20991231, time = "08:00" } = {}) {
   const [hours, minutes] = time.split(":").map(Number);
