@@ -36,6 +36,10 @@ static DECODERS: &[(&str, &str)] = &[
     ),
     ("invalid_duration", "A duration is not valid and was left out; write it as PT1M30S."),
     (
+        "invalid_email",
+        "GTFS validators refuse this e-mail address, so GTFS made from the publication leaves it out; correct it.",
+    ),
+    (
         "invalid_entity",
         "An entity cannot be decoded and was left out; write it with a protobuf library, by the current schema.",
     ),
@@ -56,6 +60,10 @@ static DECODERS: &[(&str, &str)] = &[
         "A timestamp is not valid and was left out; write it as 2026-06-15T08:05:00+02:00.",
     ),
     ("invalid_timezone", "A time zone is unknown; write a name such as Europe/Oslo."),
+    (
+        "invalid_url",
+        "GTFS validators refuse this URL, so GTFS made from the publication leaves it out; write it with https:// and a host that exists.",
+    ),
     (
         "journey_of_the_day_before",
         "A journey begins on the day before its operating day, which GTFS cannot say, and is left out of timetables; put it on the day on which it begins.",

@@ -5,6 +5,7 @@
 //! [`Problem`](crate::Problem), never the end of a feed. The timetable keeps what departures, maps
 //! and real-time need.
 
+pub mod addresses;
 mod departures;
 pub mod fields;
 mod files;

@@ -95,6 +95,8 @@ pub fn problems_of_tables(mut problems: Problems, timetable: &Timetable) -> Prob
     let n = timetable.agencies().filter(|agency| agency.url.is_none()).count() as u64;
     problems.take_back("agency.txt", "missing_required_field", "agency_url", n);
     problems.take_back("stops.txt", "stop_without_location", "stop_lat", u64::MAX);
+    problems.take_back("agency.txt", "invalid_url", "agency_url", u64::MAX);
+    problems.take_back("agency.txt", "invalid_email", "agency_email", u64::MAX);
     problems
 }
 

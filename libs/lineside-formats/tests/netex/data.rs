@@ -81,7 +81,9 @@ fn every_publication_is_read_whole() {
 const PROBLEMS: &[(&str, u64)] = &[
     ("duplicate_in_timetable", 3),
     ("invalid_duration", 1),
+    ("invalid_email", 1),
     ("invalid_timezone", 14),
+    ("invalid_url", 1),
     ("journey_of_windows", 10),
     ("journey_without_days", 105),
     ("journey_without_line", 61),

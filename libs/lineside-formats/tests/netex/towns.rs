@@ -1,6 +1,6 @@
 //! A small town: what it says as NeTEx it says as a timetable, in one file or in many.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read as _};
 
 use lineside_formats::{
     Format, Problems,
@@ -160,14 +160,18 @@ fn the_written_zip_says_what_the_timetable_says() {
 
 /// The GTFS zip of a publication, loaded as other software would.
 fn load_zip(body: &str) -> (gtfs::Timetable, Problems) {
+    let limits = gtfs::Limits::default();
+    let mut files = ZipFiles::new(Cursor::new(write_zip(body)), &limits).unwrap();
+    gtfs::load(&mut files, &limits).unwrap()
+}
+
+fn write_zip(body: &str) -> Vec<u8> {
     let limits = Limits::default();
     let mut files = Source::new(body.as_bytes(), &limits.files).unwrap();
     let (publication, _) = netex::decode(&mut files, &limits).unwrap();
     let mut zip = ZipTables::new(Cursor::new(Vec::new()));
     write_gtfs(&publication, &mut zip, &mut Problems::new()).unwrap();
-    let bytes = zip.finish().unwrap().into_inner();
-    let limits = gtfs::Limits::default();
-    gtfs::load(&mut ZipFiles::new(Cursor::new(bytes), &limits).unwrap(), &limits).unwrap()
+    zip.finish().unwrap().into_inner()
 }
 
 fn agency_url(timetable: &gtfs::Timetable) -> Option<&str> {
@@ -209,6 +213,73 @@ fn a_zip_has_a_stand_in_where_the_publication_lacks_what_gtfs_requires() {
     assert_eq!(sentences(&problems), [""; 0]);
     assert_eq!(agency_url(&zipped), Some("https://example.org/agency-url-unknown"));
     assert_eq!(find(&zipped), Some((59.9101, 10.7501)), "the quay that the tram comes from");
+}
+
+/// The text without any element of this name.
+fn without_elements(text: &str, name: &str) -> String {
+    let (start, end) = (format!("<{name}>"), format!("</{name}>"));
+    let mut pieces = text.split(&start);
+    let mut rest = pieces.next().unwrap().to_owned();
+    rest.extend(pieces.map(|piece| piece.split_once(&end).unwrap().1));
+    rest
+}
+
+/// Where the stops of a town's GTFS zip are, in the order of their ids.
+fn zipped_points(body: &str) -> Vec<(String, Option<(f64, f64)>)> {
+    let (zipped, _) = load_zip(body);
+    let points = zipped.stops().map(|stop| (stop.id.to_owned(), stop.lat.zip(stop.lon)));
+    let mut points: Vec<_> = points.collect();
+    points.sort_by(|a, b| a.0.cmp(&b.0));
+    points
+}
+
+#[test]
+fn a_zip_of_a_publication_without_any_location_has_its_stops_in_the_city_of_the_time_zone() {
+    let town = town(&journey("T:SJ:1", &plain_times()));
+    let body = without_elements(&town, "Location");
+    let problems = read(&body).problems;
+    assert!(problems.counts().any(|(_, code, n)| (code, n) == ("stop_without_location", 4)));
+    let all_at = |body: &str, expected: (f64, f64)| {
+        let points = zipped_points(body);
+        assert!(points.len() == 4 && points.iter().all(|it| it.1 == Some(expected)), "{points:?}");
+    };
+    all_at(&body, (59.9109, 10.7528));
+    // Not 0, 0, which validators take for a mistake.
+    all_at(&body.replace(":NO-NeTEx-networktimetable", ""), (51.4779, -0.0015));
+}
+
+#[test]
+fn a_station_is_where_a_stop_of_it_is_put_and_a_lone_stop_in_the_middle() {
+    let journeys = journey("T:SJ:1", &plain_times());
+    let lone =
+        "</stopPlaces><quays><Quay id='T:Quay:9' version='1'><Name>Pier</Name></Quay></quays>";
+    let harbor = "<Location><Longitude>10.74</Longitude><Latitude>59.90</Latitude></Location>";
+    let place = |id: &str| format!("<ScheduledStopPoint id='T:SSP:{id}' version='1'>");
+    let body = without_elements(&town(&journeys), "Location")
+        .replace(&place("harbor"), &format!("{}{harbor}", place("harbor")))
+        .replace("</stopPlaces>", lone);
+    let points = zipped_points(&body);
+    assert_eq!(points.len(), 5);
+    // The quay of the other end is beside the harbor, its station where the quay is, and the rest in the middle of one stop.
+    assert!(points.iter().all(|it| it.1 == Some((59.9, 10.74))), "{points:?}");
+}
+
+#[test]
+fn an_address_that_validators_refuse_is_not_in_the_zip() {
+    let body = town(&journey("T:SJ:1", &plain_times())).replace(
+        "<Url>www.town.example</Url>",
+        "<Email>info@town.zz</Email><Url>https://www.town.zz</Url>",
+    );
+    let loaded = read(&body);
+    let codes: Vec<_> = loaded.problems.counts().map(|(_, code, count)| (code, count)).collect();
+    assert_eq!(codes, [("invalid_email", 1), ("invalid_url", 1)]);
+    assert_eq!(agency_url(&loaded.timetable), Some("https://www.town.zz"));
+    let (zipped, _) = load_zip(&body);
+    assert_eq!(agency_url(&zipped), Some("https://example.org/agency-url-unknown"));
+    let mut zip = zip::ZipArchive::new(Cursor::new(write_zip(&body))).unwrap();
+    let mut agencies = String::new();
+    zip.by_name("agency.txt").unwrap().read_to_string(&mut agencies).unwrap();
+    assert!(!agencies.contains(".zz"), "{agencies}");
 }
 
 #[test]

@@ -5,7 +5,6 @@
 //! reference validator has it, so that both count the same. Real-time rules, which are about other
 //! people's work, see [more of it](load_for_messages).
 
-mod addresses;
 pub(crate) mod area;
 mod cells;
 mod column;

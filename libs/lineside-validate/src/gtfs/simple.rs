@@ -1,9 +1,9 @@
 //! What is said about archives, headers, rows and cells while they are read, and what counts as a
 //! good address, tag, zone or currency.
 
-use lineside_formats::gtfs::fields::Kind;
+use lineside_formats::gtfs::{addresses, fields::Kind};
 
-use super::{Table, addresses, phones};
+use super::{Table, phones};
 use crate::notice::{Kind as NoticeKind, Notices, Severity};
 
 macro_rules! kinds {

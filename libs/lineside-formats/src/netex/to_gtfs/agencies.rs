@@ -8,7 +8,7 @@ use std::{
 use super::{Writer, find, first_given};
 use crate::{
     Error, Problem,
-    gtfs::Text,
+    gtfs::{Text, addresses},
     netex::{
         days,
         record::{Line, Network, Organisation},
@@ -88,16 +88,32 @@ impl Writer<'_, '_> {
         let Organisation { name, short_name, phone, email, .. } = *organisation.unwrap_or(&missing);
         let operator = find(organisations, &self.index.organisations, line.operator);
         let url_of = |it: Option<&Organisation>| it.map_or(Text::EMPTY, |it| it.url);
-        let url = first_given(&[url_of(organisation), url_of(operator), line.url]);
-        let url = absolute(self.text(url));
+        let urls = [url_of(organisation), url_of(operator), line.url];
+        let urls = urls.map(|url| absolute(self.text(url)));
+        let good_url = urls.iter().find(|url| addresses::is_url(url));
+        let url = good_url.or(urls.iter().find(|url| !url.is_empty())).unwrap_or(&urls[0]);
         let name = self.text(first_given(&[name, short_name, id]));
         let (phone, email) = (self.text(phone), self.text(email));
-        let with_url = |url| [self.text(id), name, url, timezone, language, phone, email];
-        let (row, completed) = (with_url(&url), with_url(AGENCY_URL_STAND_IN));
-        if !url.is_empty() {
+        let good_email = if addresses::is_mail(email) { email } else { "" };
+        let id_text = self.text(id);
+        let with = |url, email| [id_text, name, url, timezone, language, phone, email];
+        let row = with(url, email);
+        if good_url.is_some() && good_email == email {
             return self.tables.row(&row);
         }
         let record = if organisation.is_some() { id } else { line.id };
+        for (code, value, is_bad) in [
+            ("invalid_url", &**url, good_url.is_none() && !url.is_empty()),
+            ("invalid_email", email, good_email != email),
+        ] {
+            if is_bad {
+                self.refuse_address(line.file, code, record, value);
+            }
+        }
+        let completed = with(good_url.map_or(AGENCY_URL_STAND_IN, |url| url), good_email);
+        if !url.is_empty() {
+            return self.tables.incomplete_row(&row, &completed);
+        }
         let detail = "neither the organisation nor the operator or the line has a Url, which GTFS requires; \
                       the GTFS zip has a stand-in at example.org";
         // That the organisation is in no file is reported already.
@@ -107,11 +123,21 @@ impl Writer<'_, '_> {
         self.tables.incomplete_row(&row, &completed)
     }
 
+    /// Reports an address that validators of GTFS refuse, and that the GTFS zip therefore does not have.
+    #[cold]
+    fn refuse_address(&mut self, file: u32, code: &'static str, of: Text, value: &str) {
+        let (file, of) = (self.publication.file(file), self.text(of));
+        self.problems.push_with(file, code, || {
+            let detail = "validators of GTFS refuse it; the GTFS zip does not have it";
+            Problem::new(file, code, detail).in_record(of).with_value(value)
+        });
+    }
+
     /// Writes who published it and for which days, where GTFS would have all that it asks for.
     pub(super) fn write_feed_info(&mut self) -> Result<(), Error> {
         let publication = self.publication;
         let urls = publication.organisations.iter().map(|organisation| self.text(organisation.url));
-        let url = urls.map(absolute).find(|url| !url.is_empty());
+        let url = urls.map(absolute).find(|url| addresses::is_url(url));
         let publisher = self.text(publication.participant);
         let (Some(url), Some(language)) = (url, publication.language.as_deref()) else {
             return Ok(());

@@ -1,7 +1,8 @@
 //! Where stops are put in a GTFS zip of which no file of the publication says where they are.
 //!
 //! Software that reads GTFS refuses a stop without coordinates. A station is put where its first stop is, any other stop
-//! where the nearest stop before or after it on a pattern or journey is.
+//! where the nearest stop before or after it on a pattern or journey is. What is left is put in the middle of the located
+//! stops, and where no stop is located in the city of the time zone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +12,74 @@ use crate::{
     netex::record::{Degrees, Publication},
 };
 
-/// Places by `stop_id`, of stops that have none themselves.
-pub(super) struct StandInPoints(HashMap<Text, Degrees>);
+/// Cities of the time zones of publications that hold no coordinates at all.
+const CITIES: [(&str, Degrees); 21] = [
+    ("Europe/Amsterdam", (52.3791, 4.9003)),
+    ("Europe/Athens", (37.9838, 23.7275)),
+    ("Europe/Berlin", (52.5251, 13.3694)),
+    ("Europe/Brussels", (50.8357, 4.3364)),
+    ("Europe/Budapest", (47.5003, 19.0840)),
+    ("Europe/Copenhagen", (55.6727, 12.5646)),
+    ("Europe/Dublin", (53.3531, -6.2459)),
+    ("Europe/Helsinki", (60.1719, 24.9414)),
+    ("Europe/Lisbon", (38.7140, -9.1222)),
+    ("Europe/Ljubljana", (46.0583, 14.5110)),
+    ("Europe/London", (51.5308, -0.1238)),
+    ("Europe/Luxembourg", (49.6000, 6.1342)),
+    ("Europe/Madrid", (40.4066, -3.6905)),
+    ("Europe/Oslo", (59.9109, 10.7528)),
+    ("Europe/Paris", (48.8809, 2.3553)),
+    ("Europe/Prague", (50.0830, 14.4352)),
+    ("Europe/Rome", (41.9010, 12.5018)),
+    ("Europe/Stockholm", (59.3300, 18.0590)),
+    ("Europe/Vienna", (48.1852, 16.3774)),
+    ("Europe/Warsaw", (52.2288, 21.0031)),
+    ("Europe/Zurich", (47.3782, 8.5402)),
+];
+/// The observatory of Greenwich: not 0, 0, which readers of GTFS take for a mistake.
+const GREENWICH: Degrees = (51.4779, -0.0015);
+
+/// A place for a stop that has none itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum StandIn {
+    /// That of a stop next to it, or in it.
+    Neighbour(Degrees),
+    /// The middle of all located stops.
+    Middle(Degrees),
+    /// The city of the time zone: no stop of the publication is located.
+    City(Degrees),
+}
+
+impl StandIn {
+    pub(super) fn point(self) -> Degrees {
+        match self {
+            StandIn::Neighbour(point) | StandIn::Middle(point) | StandIn::City(point) => point,
+        }
+    }
+
+    /// What a problem says of the stop.
+    pub(super) fn detail(self) -> &'static str {
+        match self {
+            StandIn::Neighbour(_) => {
+                "no file says where it is; the GTFS zip has it where a stop next to it is"
+            }
+            StandIn::Middle(_) => {
+                "no file says where it or a stop next to it is; the GTFS zip has it in the middle of all stops"
+            }
+            StandIn::City(_) => {
+                "no file says where any stop is; the GTFS zip has it in the city of the time zone"
+            }
+        }
+    }
+}
+
+/// Places for stops that have none themselves.
+pub(super) struct StandInPoints {
+    /// By `stop_id`.
+    neighbours: HashMap<Text, Degrees>,
+    /// For all others.
+    elsewhere: StandIn,
+}
 
 impl StandInPoints {
     /// Finds places for the `rows` without one. `stop_of` has the `stop_id` of each stop point.
@@ -21,56 +88,93 @@ impl StandInPoints {
         stop_of: &HashMap<Text, Text>,
         rows: &[Stop],
     ) -> StandInPoints {
+        let elsewhere = find_elsewhere(publication, rows);
         let without = rows.iter().filter(|row| row.point.is_none());
-        let mut missing: HashSet<Text> = without.map(|row| row.id).collect();
-        let mut found = HashMap::new();
-        if missing.is_empty() {
-            return StandInPoints(found);
-        }
-        let located = rows.iter().filter_map(|row| Some((row.id, row.point?)));
-        let located: HashMap<Text, Degrees> = located.collect();
-        for row in rows {
-            if let Some(point) = row.point
-                && missing.remove(&row.parent)
-            {
-                found.insert(row.parent, point);
-            }
-        }
-        let stop_at = |stop_point: Text| stop_of.get(&stop_point).copied().unwrap_or_default();
-        let mut take_sequence = |stops: &[Text]| {
-            if missing.is_empty() || !stops.iter().any(|stop| missing.contains(stop)) {
-                return;
-            }
-            let nearest = nearest_points(stops, &located);
-            for (stop, nearest) in stops.iter().zip(nearest) {
-                if let Some(point) = nearest
-                    && missing.remove(stop)
-                {
-                    found.insert(*stop, point);
-                }
-            }
+        let mut search = Search {
+            missing: without.map(|row| row.id).collect(),
+            located: rows.iter().filter_map(|row| Some((row.id, row.point?))).collect(),
+            found: HashMap::new(),
         };
+        if !search.missing.is_empty() && !search.located.is_empty() {
+            search.take_stations(rows);
+            search.take_sequences(publication, stop_of);
+            // Stations of which only now a stop has a place.
+            search.take_stations(rows);
+        }
+        StandInPoints { neighbours: search.found, elsewhere }
+    }
+
+    /// The place that stands in for that of a stop.
+    pub(super) fn find(&self, stop: Text) -> StandIn {
+        self.neighbours.get(&stop).map_or(self.elsewhere, |point| StandIn::Neighbour(*point))
+    }
+}
+
+/// The place of stops that no located stop is near.
+fn find_elsewhere(publication: &Publication, rows: &[Stop]) -> StandIn {
+    let points = || rows.iter().filter_map(|row| row.point);
+    let n = points().count();
+    if n > 0 {
+        let (lat, lon) = points().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        return StandIn::Middle((lat / n as f64, lon / n as f64));
+    }
+    let zone = publication.timezone.as_deref();
+    let city = CITIES.iter().find(|(known, _)| Some(*known) == zone);
+    StandIn::City(city.map_or(GREENWICH, |(_, point)| *point))
+}
+
+/// A search for places of stops.
+struct Search {
+    missing: HashSet<Text>,
+    /// Places that the publication gives.
+    located: HashMap<Text, Degrees>,
+    found: HashMap<Text, Degrees>,
+}
+
+impl Search {
+    /// Puts stations where their first stop with a place is.
+    fn take_stations(&mut self, rows: &[Stop]) {
+        for row in rows {
+            if let Some(point) = row.point.or_else(|| self.found.get(&row.id).copied())
+                && self.missing.remove(&row.parent)
+            {
+                self.found.insert(row.parent, point);
+            }
+        }
+    }
+
+    /// Puts stops where the nearest stop of a pattern or journey is.
+    fn take_sequences(&mut self, publication: &Publication, stop_of: &HashMap<Text, Text>) {
+        let stop_at = |stop_point: Text| stop_of.get(&stop_point).copied().unwrap_or_default();
         let mut stops = Vec::new();
         for pattern in &publication.patterns {
             let points = pattern.points.start as usize..pattern.points.end as usize;
             let points = publication.pattern_points.get(points).unwrap_or_default();
             stops.clear();
             stops.extend(points.iter().map(|point| stop_at(point.stop_point)));
-            take_sequence(&stops);
+            self.take_sequence(&stops);
         }
         for journey in &publication.journeys {
             let times = journey.times.start as usize..journey.times.end as usize;
             let times = publication.passing_times.get(times).unwrap_or_default();
             stops.clear();
             stops.extend(times.iter().map(|time| stop_at(time.stop_point)));
-            take_sequence(&stops);
+            self.take_sequence(&stops);
         }
-        StandInPoints(found)
     }
 
-    /// The place that stands in for that of a stop; `None` where nothing near it has one.
-    pub(super) fn find(&self, stop: Text) -> Option<Degrees> {
-        self.0.get(&stop).copied()
+    fn take_sequence(&mut self, stops: &[Text]) {
+        if self.missing.is_empty() || !stops.iter().any(|stop| self.missing.contains(stop)) {
+            return;
+        }
+        let nearest = nearest_points(stops, &self.located);
+        for (stop, nearest) in stops.iter().zip(nearest) {
+            if let Some(point) = nearest
+                && self.missing.remove(stop)
+            {
+                self.found.insert(*stop, point);
+            }
+        }
     }
 }
 

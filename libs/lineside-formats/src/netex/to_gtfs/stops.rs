@@ -283,20 +283,12 @@ impl Writer<'_, '_> {
                 self.tables.row(&row)?;
                 continue;
             }
-            let (stand_in, detail) = match stand_ins.find(stop.id) {
-                Some(point) => (
-                    Some(point),
-                    "no file says where it is; the GTFS zip has it where a stop next to it is",
-                ),
-                None => {
-                    (None, "no file says where it or a stop next to it is, which GTFS requires")
-                }
-            };
+            let stand_in = stand_ins.find(stop.id);
             // That its coordinates cannot be read is reported already.
             if !self.publication.unread.contains(&stop.id) {
-                self.complain(stop.file, "stop_without_location", detail, stop.id);
+                self.complain(stop.file, "stop_without_location", stand_in.detail(), stop.id);
             }
-            let (lat, lon) = write_at(stand_in);
+            let (lat, lon) = write_at(Some(stand_in.point()));
             let completed = [id, code, name, &lat, &lon, stop.kind, parent, wheelchair, platform];
             self.tables.incomplete_row(&row, &completed)?;
         }

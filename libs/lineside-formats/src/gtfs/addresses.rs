@@ -14,7 +14,7 @@ const LABEL_CHARS_MAX: usize = 63;
 const MAILBOX_CHARS_MAX: usize = 64;
 
 /// Whether a text is the address of a page: a scheme, a host, a path, and what it asks for.
-pub(super) fn is_url(text: &str) -> bool {
+pub fn is_url(text: &str) -> bool {
     let text = text.split_once('#').map_or(text, |(text, _)| text);
     let (text, query) = text.split_once('?').map_or((text, ""), |(text, query)| (text, query));
     let Some((scheme, rest)) = text.split_once("://") else { return false };
@@ -106,7 +106,7 @@ fn is_top_domain(name: &str) -> bool {
 }
 
 /// Whether a text is a mail address: a name, `@` and a host.
-pub(super) fn is_mail(text: &str) -> bool {
+pub fn is_mail(text: &str) -> bool {
     let Some((mailbox, host)) = text.rsplit_once('@') else { return false };
     if text.ends_with('.') || !is_mailbox(mailbox) {
         return false;
