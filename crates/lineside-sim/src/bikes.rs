@@ -174,7 +174,7 @@ impl City {
             operator: english(&format!("{} Bikes (simulated)", self.name())),
             opening_hours: Some("24/7".into()),
             url: Some(format!("{SITE}/bikes").into()),
-            feed_contact_email: Some("bikes@lindhaven.example".into()),
+            feed_contact_email: Some("bikes@lindhaven.example.org".into()),
             timezone: Some(self.time_zone().into()),
             license_id: Some("CC0-1.0".into()),
             ..SystemInformation::default()

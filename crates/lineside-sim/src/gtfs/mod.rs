@@ -14,8 +14,8 @@ use crate::network::Mode;
 use crate::time::compact;
 use crate::timetable::services::{Service, exceptions};
 
-/// Addresses of the city's transport on a domain that can never exist.
-pub(crate) const SITE: &str = "https://www.lindhaven.example";
+/// Addresses of the city's transport, on a domain that is reserved for examples (RFC 2606) and that validators accept.
+pub(crate) const SITE: &str = "https://lindhaven.example.org";
 
 /// Who runs what.
 pub(crate) struct Agency {
@@ -101,7 +101,7 @@ impl City {
         let zone = self.time_zone();
         for (i, agency) in AGENCIES.iter().enumerate() {
             let phone = format!("+44 20 7946 0{:03}", 100 + i);
-            let email = format!("{}@lindhaven.example", agency.path);
+            let email = format!("{}@lindhaven.example.org", agency.path);
             table
                 .text(agency.id)
                 .text(agency.name)
@@ -137,7 +137,7 @@ impl City {
             .text(&compact(self.time().date(first - variant.days_old)))
             .text(&compact(self.time().date(last - variant.days_old)))
             .text(&version)
-            .text("data@lindhaven.example")
+            .text("data@lindhaven.example.org")
             .text(&format!("{SITE}/data"))
             .end()?;
         table.close()
@@ -155,7 +155,7 @@ impl City {
             .text("0")
             .text("1")
             .text(SITE)
-            .text("data@lindhaven.example")
+            .text("data@lindhaven.example.org")
             .end()?;
         for agency in &AGENCIES {
             table

@@ -60,7 +60,7 @@ impl City {
             monitored: Some(known.has_vehicle),
             vehicle_ref: vehicle.map(Into::into),
             estimated_calls: told.iter().map(|call| self.estimated_call(run, call)).collect(),
-            is_complete_stop_sequence: Some(known.next == 0),
+            is_complete_stop_sequence: Some(told.first().is_some_and(|call| call.call == 0)),
             ..self.journey(run, at)
         })
     }

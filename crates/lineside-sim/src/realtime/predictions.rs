@@ -4,7 +4,7 @@
 //! of what is told is the same from poll to poll. Each format says it in its own terms elsewhere.
 
 use super::courses::Course;
-use super::runs::{AHEAD, DayAt, Run};
+use super::runs::{AHEAD, DayAt, Kind, Run};
 use crate::city::City;
 
 /// A trip is told of this long before it starts, seconds.
@@ -129,7 +129,8 @@ impl City {
         known
     }
 
-    /// A prediction for the stop it is at or comes to next, and for each one after it.
+    /// A prediction for the stop it is at or comes to next, and for each one after it. Of an added run all calls are told,
+    /// those behind it with their real times: no timetable has them.
     pub(super) fn predictions(
         &self,
         run: &Run,
@@ -142,12 +143,13 @@ impl City {
         let base = self.time().instant(at.day, start) as i64;
         let last = times.len() - 1;
         let mut earliest = i64::MIN;
-        let mut predictions = Vec::with_capacity(last + 1 - known.next);
-        for (i, (arrival, departure)) in times.iter().enumerate().skip(known.next) {
+        let first = if run.kind == Kind::Added { 0 } else { known.next };
+        let mut predictions = Vec::with_capacity(last + 1 - first);
+        for (i, (arrival, departure)) in times.iter().enumerate().skip(first) {
             let moment = &course.moments[i];
             let sure = if known.foreseen {
                 // The stop that comes next is predicted as well as it gets.
-                if i == known.next {
+                if i <= known.next {
                     1.0
                 } else {
                     (-(moment.arrive - known.since).max(0.0) / HOLDS).exp()

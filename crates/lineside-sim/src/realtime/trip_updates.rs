@@ -65,11 +65,14 @@ impl City {
     }
 
     fn stop_time_update(&self, run: &Run, call: &Prediction) -> StopTimeUpdate {
+        // Readers such as OpenTripPlanner need a departure at the last call of a trip that no timetable has.
+        let end = call.arrival.filter(|_| run.kind == Kind::Added);
+        let departure = call.departure.or(end);
         StopTimeUpdate {
             stop_sequence: Some(call.call as u32 + 1),
             stop_id: Some(self.stop_id(run, call.call).to_owned()),
             arrival: call.arrival.map(|told| event(run, told)),
-            departure: call.departure.map(|told| event(run, told)),
+            departure: departure.map(|told| event(run, told)),
             schedule_relationship: Some(stop_relationship(run, call.skipped) as i32),
             ..Default::default()
         }

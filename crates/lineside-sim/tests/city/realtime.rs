@@ -234,8 +234,12 @@ fn positions_and_predictions_agree() {
             let update = by_trip[&instance(trip_of(vehicle))];
             assert_eq!(update.vehicle, vehicle.vehicle);
             assert_eq!(&update.trip, trip_of(vehicle));
+            // An added trip tells the calls behind it too.
+            let is_behind = |s: &proto::trip_update::StopTimeUpdate| {
+                is(&update.trip, Added) && s.stop_sequence < vehicle.current_stop_sequence
+            };
             let served = |s: &&proto::trip_update::StopTimeUpdate| {
-                s.schedule_relationship != Some(AtStop::Skipped as i32)
+                s.schedule_relationship != Some(AtStop::Skipped as i32) && !is_behind(s)
             };
             let next = update.stop_time_update.iter().find(served).unwrap();
             assert_eq!(next.stop_sequence, vehicle.current_stop_sequence, "{:?}", update.trip);
@@ -292,6 +296,26 @@ fn a_day_has_cancellations_skipped_stops_added_trips_and_headway_trips() {
         cancelled > 5 && skipped > 20 && added > 2 && unscheduled > 20,
         "{cancelled} {skipped} {added} {unscheduled}"
     );
+}
+
+#[test]
+fn added_trips_tell_all_calls_and_depart_from_the_last_as_they_arrive() {
+    let mut under_way = 0;
+    for minutes in (0..240).step_by(20) {
+        let realtime = CITY.realtime(after(minutes));
+        for update in updates(&realtime.trip_updates).filter(|u| is(&u.trip, Added)) {
+            let calls = &update.stop_time_update;
+            let sequences: Vec<_> = calls.iter().map(|call| call.stop_sequence).collect();
+            let all: Vec<_> = (1..=calls.len() as u32).map(Some).collect();
+            assert_eq!(sequences, all, "{:?}", update.trip);
+            let last = calls.last().unwrap();
+            assert_eq!(last.departure, last.arrival, "{:?}", update.trip);
+            let mut positions = vehicles(&realtime.vehicle_positions);
+            let vehicle = positions.find(|v| instance(trip_of(v)) == instance(&update.trip));
+            under_way += usize::from(vehicle.is_some_and(|v| v.current_stop_sequence > Some(1)));
+        }
+    }
+    assert!(under_way > 0);
 }
 
 #[test]

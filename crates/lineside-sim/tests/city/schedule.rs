@@ -43,6 +43,15 @@ fn the_city_has_enough_to_look_at() {
 }
 
 #[test]
+fn addresses_are_of_a_domain_for_examples_that_validators_accept() {
+    assert!(SCHEDULE.agencies().len() > 1);
+    for agency in SCHEDULE.agencies() {
+        let url = agency.url.unwrap();
+        assert!(url.starts_with("https://lindhaven.example.org/"), "{url}");
+    }
+}
+
+#[test]
 fn places_have_names_of_their_own() {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for stop in SCHEDULE.stops().filter(|s| s.parent.is_none()) {
