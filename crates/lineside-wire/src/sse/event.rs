@@ -21,36 +21,39 @@ pub(super) fn retry(millis: u64) -> Bytes {
     format!("retry: {millis}\n").into()
 }
 
-/// A comment, and the id where it has moved on without an event: a client whose channels were quiet
-/// then comes back from where its network is, not from where its last event was.
+/// A comment line, and the id where it has moved on without an event: a client whose channels were quiet then comes back from
+/// where its network is, not from where its last event was.
+///
+/// Only the id ends a block: `EventSource` takes it at the end of one. Some clients hand on each block as an event, so a comment
+/// alone is none.
 pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
     match id {
         Some(id) => format!(":\nid: {id}\n\n").into(),
-        None => Bytes::from_static(b":\n\n"),
+        None => Bytes::from_static(b":\n"),
     }
 }
 
 /// What is said last, for who reads it by eye, to a reader whose token is not good any more.
-pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has expired\n\n");
+pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has expired\n");
 
 /// Why the stream ends, if the delivery says that it does, and the same for who reads it by eye.
 pub(super) fn end(delivery: &Delivery) -> Option<(Closed, Bytes)> {
     match delivery {
         Delivery::Ended { why: Ended::Slow, .. } => {
-            Some((Closed::Slow, Bytes::from_static(b": slow: missed too much in a row\n\n")))
+            Some((Closed::Slow, Bytes::from_static(b": slow: missed too much in a row\n")))
         }
         Delivery::Ended { why: Ended::Lost, .. } => {
-            let said = b": lost: what was missed is no longer kept\n\n";
+            let said = b": lost: what was missed is no longer kept\n";
             Some((Closed::Slow, Bytes::from_static(said)))
         }
         Delivery::Ended { why: Ended::Over, .. } => {
-            let said = b": changed: the operator changed which feeds there are\n\n";
+            let said = b": changed: the operator changed which feeds there are\n";
             Some((Closed::Changed, Bytes::from_static(said)))
         }
         // A stream has no id by which it could be named or spared.
         Delivery::Disconnect { order, .. } if order.concerns("") => {
             let reason = order.reason.replace(['\n', '\r'], " ");
-            Some((Closed::Disconnected, format!(": disconnected: {reason}\n\n").into()))
+            Some((Closed::Disconnected, format!(": disconnected: {reason}\n").into()))
         }
         _ => None,
     }

@@ -12,7 +12,7 @@ use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
 use super::deflate::grow;
-use super::frame::{HEAD_BYTES_MAX, apply_mask};
+use super::frame::{HEAD_BYTES_MAX, apply_mask, head_bytes as frame_head_bytes};
 use super::{CONTROL_BYTES_MAX, Inflater, Role};
 
 /// Frames of one message. Each has to be looked at, also one without a byte.
@@ -207,6 +207,11 @@ impl Reader {
         skip(input, head_bytes.saturating_sub(kept));
         if let Some(partial) = &mut self.partial {
             partial.head_bytes = 0;
+        }
+        // RFC 6455, section 5.2: the length is written in as few bytes as it takes.
+        let shortest = frame_head_bytes(usize::try_from(length).unwrap_or(usize::MAX));
+        if head_bytes != shortest + header.mask.map_or(0, |mask| mask.len()) {
+            return Err(ReadError::Protocol("length in more bytes than it takes"));
         }
         self.check(&header, length).map(Some)
     }

@@ -212,7 +212,7 @@ fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
     let order = Disconnect { client: None, except: vec![], code: 3503, reason: "banned".into() };
     stage.hub.disconnect_user("bert", order);
     eventually("the other was closed", || closed(Closed::Disconnected) == 1);
-    let ends = [": expired: the token has expired\n\n", ": disconnected: banned\n\n"];
+    let ends = [": expired: the token has expired\n", ": disconnected: banned\n"];
     for (stream, end) in streams.iter_mut().zip(ends) {
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an end");

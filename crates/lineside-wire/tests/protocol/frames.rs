@@ -113,6 +113,17 @@ fn a_broken_rule_has_its_code() {
         assert_eq!(protocol(&raw(first, b"", MASK)), Some(1002), "a ping is whole and plain");
     }
     assert_eq!(protocol(&raw(FINAL | 9, &[0; 126], MASK)), Some(1002), "a ping is short");
+    for (kind, length_bytes, length) in
+        [(126_u8, 2, 0_u64), (126, 2, 125), (127, 8, 1), (127, 8, 0xffff)]
+    {
+        let length = &length.to_be_bytes()[8 - length_bytes..];
+        let long = [&[FINAL | 2, 0x80 | kind][..], length, &[0; 4], &[0; 0xffff]].concat();
+        assert_eq!(
+            protocol(&long),
+            Some(1002),
+            "a length takes as few bytes as it can: {length:?}"
+        );
+    }
     for code in [0_u16, 999, 1004, 1005, 1006, 1015, 2999, 5000] {
         let close = raw(FINAL | 8, &code.to_be_bytes(), MASK);
         assert_eq!(protocol(&close), Some(1002), "close code {code}");
@@ -127,10 +138,11 @@ fn a_broken_rule_has_its_code() {
 
 #[test]
 fn a_message_that_is_too_large_is_refused_by_its_head() {
-    let head = |length: u64| [&[FINAL | 2, 0x80 | 127][..], &length.to_be_bytes(), &MASK].concat();
-    assert_eq!(error(&head(4_096)), None);
-    assert_eq!(error(&head(4_097)), Some(ReadError::TooLarge));
-    assert_eq!(error(&head(u64::MAX)), Some(ReadError::TooLarge));
+    let short = |length: u16| [&[FINAL | 2, 0x80 | 126][..], &length.to_be_bytes(), &MASK].concat();
+    assert_eq!(error(&short(4_096)), None);
+    assert_eq!(error(&short(4_097)), Some(ReadError::TooLarge));
+    let long = [&[FINAL | 2, 0x80 | 127][..], &u64::MAX.to_be_bytes(), &MASK].concat();
+    assert_eq!(error(&long), Some(ReadError::TooLarge));
     let grows = [raw(2, &[0; 4_000], MASK), raw(CONTINUATION, &[0; 97], MASK)].concat();
     assert_eq!(error(&grows), Some(ReadError::TooLarge));
     assert_eq!(ReadError::TooLarge.close_code(), 1009);

@@ -165,7 +165,7 @@ fn a_comment_shows_that_the_connection_lives_and_brings_the_id_up_to_date() {
         String::from_utf8(beat.to_vec()).expect("text")
     };
     assert_eq!(beat(&mut quiet), ":\nid: city@00000001:1\n\n");
-    assert_eq!(beat(&mut quiet), ":\n\n", "nothing is new");
+    assert_eq!(beat(&mut quiet), ":\n", "nothing is new, and a comment is no block");
     // Somebody else's channel moves the network on.
     network.change(1, 2);
     let text = beat(&mut quiet);
@@ -212,7 +212,7 @@ fn who_is_too_slow_again_and_again_is_sent_away_with_a_word() {
     }
     (0..5).for_each(|vehicle| network.change(vehicle, 3));
     let rest = text(&mut stream);
-    assert_eq!(rest, ": slow: missed too much in a row\n\n");
+    assert_eq!(rest, ": slow: missed too much in a row\n");
     assert!(stream.ended().is_some());
     let wakes = Arc::new(Wakes::default());
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
@@ -238,7 +238,7 @@ fn a_stream_ends_with_its_readers_token() {
     assert!(wakes.0.load(Ordering::Relaxed) > before, "its task is told");
     network.change(1, 3);
     let Poll::Ready(Some(last)) = poll(&mut stream, &wakes) else { panic!("nothing is said") };
-    assert_eq!(&last[..], b": expired: the token has expired\n\n");
+    assert_eq!(&last[..], b": expired: the token has expired\n");
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
     assert_eq!(stream.ended(), Some(Closed::Expired));
     assert!(text(&mut other).contains("\"offset\":1"));
@@ -263,7 +263,7 @@ fn the_streams_of_a_user_end_when_the_user_is_disconnected() {
     disconnect(None);
     network.change(1, 3);
     let end = text(&mut anna);
-    assert!(end.ends_with(": disconnected: go  now\n\n"), "{end}");
+    assert!(end.ends_with(": disconnected: go  now\n"), "{end}");
     assert_eq!(anna.ended(), Some(Closed::Disconnected));
     assert!(text(&mut bert).contains("\"offset\":2") && bert.ended().is_none());
 }
