@@ -5,7 +5,11 @@ use smol_str::SmolStr;
 
 use super::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Seconds,
-    Severity, Text, Time, Unread, reader::Reader, sink::Sink, source::Source, values::Leaf,
+    Severity, Text, Time, Unread,
+    reader::Reader,
+    sink::Sink,
+    source::Source,
+    values::{Leaf, TextForm},
 };
 use crate::Error;
 
@@ -86,12 +90,12 @@ macro_rules! leaves {
 
             fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
                 if let Some(value) = self {
-                    value.with_text(|text, is_bare| sink.leaf(name, text, is_bare));
+                    value.with_text(|text, form| sink.leaf(name, text, form));
                 }
             }
 
             fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
-                sink.leaf(name, <$Leaf as Leaf>::sample(name), false);
+                sink.leaf(name, <$Leaf as Leaf>::sample(name), $crate::siri::values::TextForm::Quoted);
             }
 
             fn is_absent(&self) -> bool {
@@ -137,11 +141,11 @@ impl Element for Vec<SmolStr> {
     }
 
     fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
-        sink.list(name, self, |sink, text| sink.leaf(name, text, false));
+        sink.list(name, self, |sink, text| sink.leaf(name, text, TextForm::Quoted));
     }
 
     fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
-        sink.leaf(name, SmolStr::sample(name), false);
+        sink.leaf(name, SmolStr::sample(name), TextForm::Quoted);
     }
 
     fn is_absent(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Where records are written to: XML or JSON, the mirror of a [source](super::source).
 
-use super::record::Record;
+use std::fmt::Write as _;
+
+use super::{record::Record, values::TextForm};
 
 /// A message that is being written. There is always one open element.
 pub(super) trait Sink: Sized {
@@ -13,8 +15,8 @@ pub(super) trait Sink: Sized {
     /// Writes an attribute of the element that was opened last, before anything is in it.
     fn attribute(&mut self, name: &str, value: &str);
 
-    /// Writes an element with a text. JSON has it without quotes where it is bare.
-    fn leaf(&mut self, name: &str, text: &str, is_bare: bool);
+    /// Writes an element with a text.
+    fn leaf(&mut self, name: &str, text: &str, form: TextForm);
 
     /// Writes a text that may say its language.
     fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str);
@@ -101,7 +103,7 @@ impl Sink for XmlSink {
         self.text.push('"');
     }
 
-    fn leaf(&mut self, name: &str, text: &str, _: bool) {
+    fn leaf(&mut self, name: &str, text: &str, _: TextForm) {
         // The version of a delivery is what its tag says.
         if name == "version" && self.in_tag {
             self.attribute(name, text);
@@ -181,6 +183,14 @@ impl JsonSink {
         is_reference || IDENTIFIERS.contains(&name)
     }
 
+    /// A moment in UTC, always with three digits after the second.
+    fn moment(&mut self, text: &str) {
+        let moment = text.strip_suffix('Z').unwrap_or(text);
+        let (seconds, fraction) = moment.split_once('.').unwrap_or((moment, ""));
+        // Writing to a text cannot fail.
+        _ = write!(self.text, "\"{seconds}.{fraction:0<3}Z\"");
+    }
+
     fn string(&mut self, text: &str) {
         self.text.push('"');
         for character in text.chars() {
@@ -219,19 +229,19 @@ impl Sink for JsonSink {
     }
 
     fn attribute(&mut self, name: &str, value: &str) {
-        self.leaf(name, value, false);
+        self.leaf(name, value, TextForm::Quoted);
     }
 
-    fn leaf(&mut self, name: &str, text: &str, is_bare: bool) {
+    fn leaf(&mut self, name: &str, text: &str, form: TextForm) {
         self.key(name);
-        let is_reference = !is_bare && self.is_reference(name);
+        let is_reference = form == TextForm::Quoted && self.is_reference(name);
         if is_reference {
             self.text.push_str("{\"value\":");
         }
-        if is_bare {
-            self.text.push_str(text)
-        } else {
-            self.string(text)
+        match form {
+            TextForm::Quoted => self.string(text),
+            TextForm::Bare => self.text.push_str(text),
+            TextForm::Moment => self.moment(text),
         }
         if is_reference {
             self.text.push('}');
@@ -240,15 +250,15 @@ impl Sink for JsonSink {
 
     fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str) {
         self.begin(name);
-        self.leaf("value", text, false);
+        self.leaf("value", text, TextForm::Quoted);
         if let Some(lang) = lang {
-            self.leaf("lang", lang, false);
+            self.leaf("lang", lang, TextForm::Quoted);
         }
         self.end(name);
     }
 
     fn flag(&mut self, name: &str) {
-        self.leaf(name, "true", true);
+        self.leaf(name, "true", TextForm::Bare);
     }
 
     fn list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {

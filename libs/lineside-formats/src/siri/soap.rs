@@ -9,6 +9,7 @@ use super::{
     encode::{DECLARATION, SIRI},
     record::Record,
     sink::{Sink, XmlSink},
+    values::TextForm,
 };
 use crate::xml::{self, Xml};
 
@@ -371,9 +372,9 @@ impl Sink for Part<'_> {
         }
     }
 
-    fn leaf(&mut self, name: &str, text: &str, is_bare: bool) {
+    fn leaf(&mut self, name: &str, text: &str, form: TextForm) {
         if self.takes(name) {
-            self.sink.leaf(name, text, is_bare);
+            self.sink.leaf(name, text, form);
         }
     }
 

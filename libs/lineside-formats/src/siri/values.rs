@@ -12,13 +12,24 @@ pub(super) struct Fault {
     pub(super) detail: &'static str,
 }
 
+/// How JSON has the text of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextForm {
+    /// In quotes.
+    Quoted,
+    /// Without quotes: a number or a truth value.
+    Bare,
+    /// In quotes, with milliseconds: readers in France cannot read a moment without a fraction.
+    Moment,
+}
+
 /// A kind of value that one text holds.
 pub(super) trait Leaf: Sized {
     /// The value of a text that is neither empty nor has white space around it, and what is to be said about it.
     fn parse(text: &str, zone: &TimeZone) -> (Option<Self>, Option<&'static Fault>);
 
-    /// Hands on the text of the value, and whether JSON has it without quotes. What cannot be written is not handed on.
-    fn with_text(&self, write: impl FnOnce(&str, bool));
+    /// Hands on the text of the value, and how JSON has it. What cannot be written is not handed on.
+    fn with_text(&self, write: impl FnOnce(&str, TextForm));
 
     /// A text of such a value, in an element of that name.
     fn sample(name: &'static str) -> &'static str;
@@ -58,8 +69,8 @@ impl Leaf for SmolStr {
         (Some(SmolStr::new(text)), None)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, bool)) {
-        write(self, false);
+    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+        write(self, TextForm::Quoted);
     }
 
     fn sample(name: &'static str) -> &'static str {
@@ -94,8 +105,8 @@ impl Leaf for Time {
         }
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, bool)) {
-        write(&self.to_string(), false);
+    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+        write(&self.to_string(), TextForm::Moment);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -113,8 +124,8 @@ impl Leaf for Seconds {
         parsed(Seconds::parse(text), &NOT_A_SPAN)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, bool)) {
-        write(&self.to_string(), false);
+    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+        write(&self.to_string(), TextForm::Quoted);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -140,8 +151,8 @@ impl Leaf for bool {
         parsed(value, &NOT_A_BOOLEAN)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, bool)) {
-        write(if *self { "true" } else { "false" }, true);
+    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+        write(if *self { "true" } else { "false" }, TextForm::Bare);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -160,8 +171,8 @@ impl Leaf for u32 {
         parsed(text.parse().ok(), &NOT_AN_INTEGER)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, bool)) {
-        write(&self.to_string(), true);
+    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+        write(&self.to_string(), TextForm::Bare);
     }
 
     fn sample(_: &'static str) -> &'static str {
@@ -181,9 +192,9 @@ impl Leaf for f64 {
         parsed(text.parse().ok().filter(|number: &f64| number.is_finite()), &NOT_A_NUMBER)
     }
 
-    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+    fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
         if self.is_finite() {
-            write(&self.to_string(), true);
+            write(&self.to_string(), TextForm::Bare);
         }
     }
 
@@ -237,8 +248,8 @@ macro_rules! terms {
                 parsed($Name::parse(text), &NOT_IN_LIST)
             }
 
-            fn with_text(&self, write: impl FnOnce(&str, bool)) {
-                write(self.as_str(), false);
+            fn with_text(&self, write: impl FnOnce(&str, TextForm)) {
+                write(self.as_str(), TextForm::Quoted);
             }
 
             fn sample(_: &'static str) -> &'static str {

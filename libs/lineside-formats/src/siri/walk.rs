@@ -5,6 +5,7 @@ use super::{
     encode::write_payload,
     record::Record as _,
     sink::{Sink, XmlSink},
+    values::TextForm,
 };
 
 /// Who is shown what a message says.
@@ -62,21 +63,21 @@ impl<W: Walker> Sink for WalkerSink<'_, W> {
     }
 
     fn attribute(&mut self, name: &str, value: &str) {
-        self.leaf(name, value, false);
+        self.leaf(name, value, TextForm::Quoted);
     }
 
-    fn leaf(&mut self, name: &str, text: &str, _: bool) {
+    fn leaf(&mut self, name: &str, text: &str, _: TextForm) {
         if self.n_hidden == 0 {
             self.walker.text(name, text);
         }
     }
 
     fn text_in_language(&mut self, name: &str, _: Option<&str>, text: &str) {
-        self.leaf(name, text, false);
+        self.leaf(name, text, TextForm::Quoted);
     }
 
     fn flag(&mut self, name: &str) {
-        self.leaf(name, "", false);
+        self.leaf(name, "", TextForm::Quoted);
     }
 
     fn list<T>(&mut self, _: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {

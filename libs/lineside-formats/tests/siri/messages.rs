@@ -241,7 +241,7 @@ fn json_is_written_as_siri_lite_has_it() {
         .to_owned()
         + r#""EstimatedJourneyVersionFrame":[{"EstimatedVehicleJourney":[{"FramedVehicleJourneyRef":{"DataFrameRef":{"value":"2023-11-14"},"DatedVehicleJourneyRef":"J:1"},"DatedVehicleJourneyRef":{"value":"J:2"},"EstimatedCalls":{"EstimatedCall":[{"#
         + r#""StopPointRef":{"value":"Q:1"},"Order":3,"StopPointName":[{"value":"A \"B\""},{"value":"é","lang":"fr"}],"#
-        + r#""Cancellation":true,"AimedArrivalTime":"2023-11-14T22:13:20Z","ArrivalPlatformName":{"value":"7"}}]}}]}]}]}}}"#;
+        + r#""Cancellation":true,"AimedArrivalTime":"2023-11-14T22:13:20.000Z","ArrivalPlatformName":{"value":"7"}}]}}]}]}]}}}"#;
     assert_eq!(encode_json(&message), expected);
 }
 

@@ -9,7 +9,7 @@ use crate::{
     Problem,
     siri::{
         Call, CallStatus, DepartureBoardingActivity, Exchange, Limits, Text, Time, VehicleJourney,
-        decode, encode_soap, record::Record,
+        decode, encode_soap, record::Record, values::TextForm,
     },
 };
 
@@ -95,11 +95,30 @@ fn a_fault_comes_in_its_envelope() {
 #[test]
 fn texts_that_xml_has_no_way_to_write_are_left_out() {
     let mut sink = XmlSink::default();
-    sink.leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", false);
+    sink.leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", TextForm::Quoted);
     assert_eq!(sink.text, "<a>xy&#13;\n&lt;&amp;&gt;&quot;'</a>");
     let mut sink = JsonSink::default();
-    sink.leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", false);
+    sink.leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", TextForm::Quoted);
     assert_eq!(sink.text, r#""a":"x\u0000\u001f\"\\\r\n\t""#);
+}
+
+#[test]
+fn moments_in_json_have_milliseconds_and_those_in_xml_only_where_they_say_something() {
+    let millis = [0, 1_500, 1_792_000_000_000, 1_792_000_000_120, 253_402_300_799_999];
+    for millis in millis {
+        let time = Time::from_millis(millis).unwrap();
+        let call = Call { expected_arrival_time: Some(time), ..Call::default() };
+        let mut json = JsonSink::default();
+        json.record("Call", &call);
+        let moment = json.text.split('"').nth(5).unwrap();
+        let digits: String =
+            moment.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        assert_eq!(digits, "0000-00-00T00:00:00.000Z", "{}", json.text);
+        assert_eq!(Time::parse_exact(moment), Some(time));
+        let mut xml = XmlSink::default();
+        xml.record("Call", &call);
+        assert!(xml.text.contains(&format!(">{time}<")), "{}", xml.text);
+    }
 }
 
 #[test]
