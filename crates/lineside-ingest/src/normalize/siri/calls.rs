@@ -137,7 +137,9 @@ impl<'a> Quays<'a> {
 
 fn properties(call: &Call, assigned: Option<SmolStr>) -> Option<StopTimeProperties> {
     let platform = first(&call.departure_platform_names).or(first(&call.arrival_platform_names));
-    let none = |is_none: bool| is_none.then_some(DropOffPickupType::None as i32);
+    // Of a call that is left out the activities say nothing more.
+    let is_served = !is_skipped(call);
+    let none = |is_none: bool| (is_none && is_served).then_some(DropOffPickupType::None as i32);
     let properties = StopTimeProperties {
         assigned_stop_id: assigned.map(Into::into),
         stop_headsign: first(&call.destination_displays).map(str::to_owned),

@@ -1,10 +1,11 @@
 //! Journeys with expected times, as trip updates.
 
-use jiff::{civil::Date, tz::TimeZone};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use lineside_formats::{
     gtfs_rt::proto::{
-        FeedEntity, TripDescriptor, TripUpdate, trip_descriptor::ScheduleRelationship,
-        trip_update::TripProperties,
+        FeedEntity, TripDescriptor, TripUpdate,
+        trip_descriptor::ScheduleRelationship,
+        trip_update::{StopTimeUpdate, TripProperties},
     },
     siri::{Call, FramedVehicleJourneyRef, Time, VehicleJourney},
 };
@@ -15,7 +16,7 @@ use super::{
     incomplete::extra_calls, producers::Marks, sequences::Told, service_days::aimed_of, terms,
     timestamp, vehicles::descriptor,
 };
-use crate::normalize::given;
+use crate::normalize::{given, gtfs_date};
 
 /// What entities' ids of journeys begin with.
 pub(super) const PREFIX: &str = "journey";
@@ -29,15 +30,21 @@ pub(super) fn entity_of(
     let ids = rules.ids;
     let calls = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
     let mut trip = trip_of(journey, has_own_calls(journey, calls()), ids);
-    trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
+    let start = Start::of(journey, rules.zone);
+    // Runs by headway share the name of their journey. An extra journey has one of its own, whether its start is said or not.
+    trip.start_time = start.time.clone().filter(|_| journey.headway_service == Some(true));
     let id = entity_id(&trip, journey);
+    start.put(&mut trip);
     // One that does not run after all was never in the schedule: nobody else knows when it would have run.
     let is_off = journey.extra_journey == Some(true) && journey.cancellation == Some(true);
     let taking = Calls { ids, is_own: is_off || is_own(&trip), is_off };
     let over = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
+    let is_numbered = is_numbered(journey);
     let told = over.chain(ahead).filter_map(|(call, is_over)| {
-        Some((call.extra_call == Some(true), taking.update_of(call, is_over)?))
+        let stop_sequence = call.order.filter(|_| is_numbered);
+        let update = StopTimeUpdate { stop_sequence, ..taking.update_of(call, is_over)? };
+        Some((call.extra_call == Some(true), update))
     });
     let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = told.unzip();
     // What is said of the vehicle holds from where it is now.
@@ -106,20 +113,46 @@ pub(super) fn trip_of(
     }
 }
 
-/// When one run of a journey by headway starts, as GTFS counts and writes it: the journey's name and day are those of all
-/// of its runs.
-pub(super) fn start_time(
-    journey: &VehicleJourney,
-    date: Option<&str>,
-    zone: &TimeZone,
-) -> Option<String> {
-    if journey.headway_service != Some(true) {
-        return None;
+/// Whether `Order` numbers the calls of an extra journey as `stop_sequence` does: the schedule has no numbers of them.
+pub(super) fn is_numbered(journey: &VehicleJourney) -> bool {
+    let calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
+    let orders = calls.map(|call| call.order.filter(|order| *order > 0));
+    journey.extra_journey == Some(true)
+        && orders.clone().all(|order| order.is_some())
+        && orders.is_sorted_by(|a, b| a < b)
+}
+
+/// When a journey starts, as GTFS counts and writes it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Start {
+    pub(super) date: Option<String>,
+    /// Only where name and day do not say it: of a run by headway, and of an extra journey.
+    pub(super) time: Option<String>,
+}
+
+impl Start {
+    /// Reads the start of a journey. An extra journey without a day of its own is of the day in `zone` on which it starts.
+    pub(super) fn of(journey: &VehicleJourney, zone: &TimeZone) -> Start {
+        let is_extra = journey.extra_journey == Some(true);
+        let named = journey.framed_vehicle_journey_ref.as_ref().and_then(date_of);
+        let starts = journey.origin_aimed_departure_time.map(Time::as_seconds);
+        let starts = starts.filter(|_| is_extra || journey.headway_service == Some(true));
+        let day = || Some(Timestamp::from_second(starts?).ok()?.to_zoned(zone.clone()).date());
+        let date = named.or_else(|| day().filter(|_| is_extra).map(gtfs_date));
+        let time = date.as_deref().zip(starts).and_then(|it| time_of(it.0, it.1, zone));
+        Start { date, time }
     }
-    let starts = journey.origin_aimed_departure_time?.as_seconds();
-    let noon = Date::strptime("%Y%m%d", date?).ok()?.at(12, 0, 0, 0).to_zoned(zone.clone()).ok()?;
+
+    pub(super) fn put(self, trip: &mut TripDescriptor) {
+        (trip.start_date, trip.start_time) = (self.date, self.time);
+    }
+}
+
+/// A moment as time of a service day.
+fn time_of(date: &str, moment: i64, zone: &TimeZone) -> Option<String> {
+    let noon = Date::strptime("%Y%m%d", date).ok()?.at(12, 0, 0, 0).to_zoned(zone.clone()).ok()?;
     let midnight = noon.timestamp().as_second() - 12 * 3_600;
-    let seconds = u32::try_from(starts - midnight).ok().filter(|seconds| *seconds < 100 * 3_600)?;
+    let seconds = u32::try_from(moment - midnight).ok().filter(|seconds| *seconds < 100 * 3_600)?;
     Some(format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60))
 }
 

@@ -1,6 +1,7 @@
 //! What becomes of SIRI, on small messages made here, and counted on real ones where a folder with some lies beside the
 //! repository.
 
+mod extra;
 mod producers;
 mod sequences;
 mod service_days;

@@ -12,7 +12,7 @@ use smol_str::{SmolStr, format_smolstr};
 use super::{
     Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, TripRef,
     calls::Calls,
-    journeys::{date_of, name_by_content, start_time, trip_of},
+    journeys::{Start, date_of, name_by_content, trip_of},
     producers::Marks,
     seconds,
     sequences::Told,
@@ -27,7 +27,7 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let journey = activity.monitored_vehicle_journey.as_deref()?;
     let at = journey.location_recorded_at_time.or(activity.recorded_at_time);
     let mut trip = trip_of(journey, false, rules.ids);
-    trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
+    Start::of(journey, rules.zone).put(&mut trip);
     let id = entity_id(activity, journey, rules.ids);
     let call = journey.monitored_call.as_deref();
     let stop = call.and_then(|call| call.stop_point_ref.as_deref());
@@ -137,7 +137,7 @@ pub(super) fn codespace(id: &str) -> Option<SmolStr> {
 pub(super) fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<TripUpdate> {
     let ids = rules.ids;
     let mut trip = trip_of(journey, false, ids);
-    trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
+    Start::of(journey, rules.zone).put(&mut trip);
     trip.trip_id.as_ref()?;
     let taking = Calls { ids, is_own: is_extra(&trip), is_off: false };
     let calls = calls_of(journey).filter_map(|(call, is_over)| taking.update_of(call, is_over));

@@ -16,13 +16,13 @@ use super::{
         Rules, SiriIds,
         calls::{Quays, is_skipped},
         first,
-        journeys::{date_of, direction, has_own_calls, start_time},
+        journeys::{Start, date_of, direction, has_own_calls, is_numbered},
         situations::{contents_of, directions},
         terms::{self, ReasonOf},
         vehicles::{self, Scope, scope_of},
         visits::calls_of,
     },
-    NO_FIELD, SCHEDULE,
+    NO_FIELD, NO_SCHEDULE, SCHEDULE,
 };
 
 const ANOTHER_NAME: &str = "another name of the same counts";
@@ -58,9 +58,11 @@ impl Of<'_, '_> {
 pub(super) fn count(
     message: &Message,
     vehicles_tell_delays: bool,
+    has_schedule: bool,
     zone: &TimeZone,
     losses: &mut Losses,
 ) {
+    let numbers = if has_schedule { SCHEDULE } else { NO_SCHEDULE };
     let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays, zone };
     for delivery in message.deliveries() {
         for frame in delivery.estimated_timetables.iter().flat_map(|it| &it.frames) {
@@ -68,7 +70,7 @@ pub(super) fn count(
             let is_told = journeys.iter().all(|journey| journey.recorded_at_time.is_some());
             let mut of = Of { id: None, losses };
             of.lose("RecordedAtTime", TOLD, frame.recorded_at_time.is_some() && is_told);
-            journeys.iter().for_each(|journey| of_estimated(journey, rules, losses));
+            journeys.iter().for_each(|journey| of_estimated(journey, rules, numbers, losses));
         }
         for activity in delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities) {
             of_activity(activity, rules, losses);
@@ -101,8 +103,18 @@ fn id_of(journey: &VehicleJourney) -> Option<&str> {
     journey.journey_ref().map(|id| id.as_str())
 }
 
-fn of_estimated(journey: &VehicleJourney, rules: Rules<'_>, losses: &mut Losses) {
+/// `numbers` says why a number of a call is lost.
+fn of_estimated(
+    journey: &VehicleJourney,
+    rules: Rules<'_>,
+    numbers: &'static str,
+    losses: &mut Losses,
+) {
     let mut of = Of { id: id_of(journey), losses };
+    let is_numbered = is_numbered(journey);
+    for call in journey.recorded_calls.iter().chain(&journey.estimated_calls) {
+        of.lose("Order", numbers, call.order.is_some() && !is_numbered);
+    }
     of_names(journey, &mut of);
     of_start(journey, rules, &mut of);
     of_scope(journey, journey.vehicle_ref.as_deref(), rules, &mut of);
@@ -140,10 +152,9 @@ fn of_names(journey: &VehicleJourney, of: &mut Of<'_, '_>) {
     of.lose("DirectionRef", "GTFS knows the directions 0 and 1 alone", is_lost);
 }
 
-/// When runs by headway start is said of them alone.
+/// When they start is said of runs by headway and of extra journeys alone.
 fn of_start(journey: &VehicleJourney, rules: Rules<'_>, of: &mut Of<'_, '_>) {
-    let date = journey.framed_vehicle_journey_ref.as_ref().and_then(date_of);
-    if start_time(journey, date.as_deref(), rules.zone).is_none() {
+    if Start::of(journey, rules.zone).time.is_none() {
         of.lose("HeadwayService", SCHEDULE, journey.headway_service == Some(true));
         let is_there = journey.origin_aimed_departure_time.is_some();
         of.lose("OriginAimedDepartureTime", SCHEDULE, is_there);

@@ -42,7 +42,7 @@ pub(super) fn count(
         losses,
     };
     walk(message, &mut counting);
-    give_way::count(message, vehicles_tell_delays, zone, losses);
+    give_way::count(message, vehicles_tell_delays, has_schedule, zone, losses);
 }
 
 /// What an element stands in.
@@ -348,7 +348,7 @@ fn in_call(place: Place, element: &str) -> Option<Fate> {
             | "DeparturePlatformName"
             | "DepartureBoardingActivity",
         )
-        | (Place::Call, "ExtraCall")
+        | (Place::Call, "ExtraCall" | "Order")
         | (Place::VehicleCall, "VehicleAtStop")
         | (Place::NextCall, "StopPointRef" | "VehicleAtStop")
         | (Place::Quays, "AimedQuayRef" | "ExpectedQuayRef" | "ActualQuayRef")

@@ -1,0 +1,57 @@
+//! Extra journeys: when they start, and which of their calls are told.
+
+use super::*;
+
+/// An extra journey with calls of these numbers, as a trip update.
+fn extra(inside: &str, orders: &[u32]) -> (String, TripUpdate) {
+    let calls: String = orders
+        .iter()
+        .map(|order| {
+            format!(
+                "<EstimatedCall><StopPointRef>S{order}</StopPointRef><Order>{order}</Order>\
+                 <ExpectedArrivalTime>2026-11-21T23:40:00Z</ExpectedArrivalTime></EstimatedCall>"
+            )
+        })
+        .collect();
+    let message = message(&format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+         <LineRef>L</LineRef><DirectionRef>0</DirectionRef>\
+         <EstimatedVehicleJourneyCode>X</EstimatedVehicleJourneyCode>\
+         <ExtraJourney>true</ExtraJourney>{inside}<EstimatedCalls>{calls}</EstimatedCalls>\
+         </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
+    ));
+    let zone = &TimeZone::get("Europe/Paris").unwrap();
+    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let entity = normalize(&message, rules).entities.remove(0).entity;
+    (entity.id, entity.trip_update.unwrap())
+}
+
+fn starts(at: &str) -> String {
+    format!("<OriginAimedDepartureTime>{at}</OriginAimedDepartureTime>")
+}
+
+#[test]
+fn an_extra_journey_starts_when_its_origin_is_left_in_the_schedules_zone() {
+    let off = "<Cancellation>true</Cancellation>";
+    for (inside, date, time) in [
+        (starts("2026-11-21T09:05:00Z"), Some("20261121"), Some("10:05:00")),
+        (starts("2026-11-21T23:30:00Z"), Some("20261122"), Some("00:30:00")),
+        (format!("{}{off}", starts("2026-11-21T09:05:00Z")), Some("20261121"), Some("10:05:00")),
+        (String::new(), None, None),
+    ] {
+        let (id, update) = extra(&inside, &[1, 2]);
+        let trip = &update.trip;
+        assert_eq!((trip.start_date.as_deref(), trip.start_time.as_deref()), (date, time));
+        assert_eq!(id, "journey:X", "it is known by its name, whatever is said of its start");
+    }
+}
+
+#[test]
+fn the_numbers_of_an_extra_journeys_calls_are_kept_where_they_rise() {
+    let sequences = |orders: &[u32]| -> Vec<Option<u32>> {
+        extra("", orders).1.stop_time_update.iter().map(|call| call.stop_sequence).collect()
+    };
+    assert_eq!(sequences(&[6, 7]), [Some(6), Some(7)]);
+    assert_eq!(sequences(&[1, 1]), [None, None]);
+    assert_eq!(sequences(&[0, 1]), [None, None]);
+}
