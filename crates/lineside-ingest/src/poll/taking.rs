@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_formats::{
-    Format, Problems,
+    Format, Problem, Problems, gbfs,
     gtfs_rt::{Payload, Shallow},
     looks_like_html, sniff,
 };
@@ -85,7 +85,7 @@ impl Poller {
                 // It was something else before, which gave itself a time and may have had faults.
                 self.status.data_time = None;
                 self.status.has_impossible_time = false;
-                self.status.problems = Arc::default();
+                self.status.problems = Arc::new(self.doubt_raw(&body.bytes));
             }
         }
         self.keep(body, format, hash, now).await;
@@ -111,6 +111,19 @@ impl Poller {
             bytes: body.bytes,
         };
         self.keep_and_serve(snapshot, now).await;
+    }
+
+    /// What may be wrong about bytes that are served as they are: nothing where the operator wants them so. The content of a
+    /// GBFS system alone does not tell it, so its format has to be configured.
+    fn doubt_raw(&self, bytes: &[u8]) -> Problems {
+        let mut problems = Problems::new();
+        let is_promised = self.feed.config().promised() == Some(Format::Raw);
+        let system = gbfs::decode(bytes, &gbfs::Limits::default()).ok().filter(|_| !is_promised);
+        if system.is_some_and(|(discovery, _)| !discovery.entries.is_empty()) {
+            let detail = "this is the discovery file of a GBFS system: set format = \"gbfs\" to read its files";
+            problems.push(Problem::new("gbfs.json", "looks_like_gbfs", detail));
+        }
+        problems
     }
 
     /// What the bytes are, unless they are not what they have to be.

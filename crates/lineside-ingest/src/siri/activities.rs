@@ -98,7 +98,7 @@ fn on_its_way(
         is_off: is_off(trip) || update.is_some_and(|update| is_off(&update.trip)),
         headsign: subject.headsign.or(record.join.headsign.as_deref()),
         is_cut: subject.is_cut(&planned),
-        is_numbered: false,
+        is_numbered: subject.is_numbered(&planned),
     };
     let mut call = match index.filter(|&index| planned[index].stop_id.is_some()) {
         Some(index) => Some(telling.call(&planned, index, false)),

@@ -41,6 +41,8 @@ pub(super) struct Planned<'a> {
     /// GTFS `stop_sequence`, where it is known.
     pub(super) sequence: Option<u32>,
     pub(super) aimed: Times,
+    /// Whether nobody plans the departure, and it is aimed at when it is expected.
+    is_aimed_as_expected: bool,
     pub(super) expected: Times,
     /// Times of a call of which nothing is predicted, so that the times of the journey do not run backwards.
     /// See [`keep_order`].
@@ -64,6 +66,11 @@ impl Planned<'_> {
 
     fn aimed_through(&self) -> Option<i64> {
         self.aimed.departure.or(self.aimed.arrival)
+    }
+
+    /// The departure that a timetable or the feed plans. An aimed time that is only the expected one changes with it.
+    pub(super) fn planned_departure(&self) -> Option<i64> {
+        self.aimed.departure.filter(|_| !self.is_aimed_as_expected)
     }
 
     /// When the vehicle is expected to come.
@@ -108,6 +115,7 @@ fn planned<'a>(
         stop_id: Some(timetable.stop(call.stop).id),
         sequence: Some(call.stop_sequence),
         aimed,
+        is_aimed_as_expected: false,
         expected,
         carried: Times::default(),
         is_skipped: own.is_some_and(is_skipped),
@@ -175,14 +183,20 @@ fn is_skipped(own: &StopTimeUpdate) -> bool {
     own.schedule_relationship() == ScheduleRelationship::Skipped
 }
 
-/// The calls of a journey that only its update knows.
-pub(super) fn of_update(update: &TripUpdate) -> Vec<Planned<'_>> {
+/// The calls of a journey that only its update knows. Where `is_added`, a call without a planned time is planned when it is
+/// expected: the journey has no other plan, and readers of SIRI need an aimed time.
+pub(super) fn of_update(update: &TripUpdate, is_added: bool) -> Vec<Planned<'_>> {
     let calls = update.stop_time_update.iter().map(|own| {
-        let aimed = |event: &Option<StopTimeEvent>| {
+        let planned = |event: &Option<StopTimeEvent>| {
             let event = event.as_ref()?;
             let by_delay = || Some(event.time?.saturating_sub(i64::from(event.delay?)));
             event.scheduled_time.or_else(by_delay)
         };
+        let aimed = |event: &Option<StopTimeEvent>| {
+            let expected = || event.as_ref()?.time.filter(|_| is_added);
+            planned(event).or_else(expected)
+        };
+        let is_aimed_as_expected = planned(&own.departure).is_none();
         let aimed = Times { arrival: aimed(&own.arrival), departure: aimed(&own.departure) };
         let is_known = !is_skipped(own);
         let expected = |event: &Option<StopTimeEvent>, aimed| {
@@ -193,6 +207,7 @@ pub(super) fn of_update(update: &TripUpdate) -> Vec<Planned<'_>> {
             stop_id: given(&own.stop_id),
             sequence: own.stop_sequence,
             aimed,
+            is_aimed_as_expected,
             expected: Times {
                 arrival: expected(&own.arrival, aimed.arrival),
                 departure: expected(&own.departure, aimed.departure),
@@ -295,7 +310,7 @@ pub(super) struct Telling<'a> {
     pub(super) headsign: Option<&'a str>,
     /// Whether calls before the first one are missing.
     pub(super) is_cut: bool,
-    /// Whether `stop_sequence` numbers the calls; else they are counted from 1.
+    /// Whether `Order` is the `stop_sequence`; else calls are counted from 1.
     pub(super) is_numbered: bool,
 }
 
@@ -313,6 +328,7 @@ impl Telling<'_> {
             Some(timetable.stop(timetable.find_stop(id)?))
         });
         let is_off = self.is_off || planned.is_skipped;
+        let is_end = !is_off && is_before_skipped_tail(calls, index);
         let mut call = Call {
             stop_point_ref: stop_id.map(SmolStr::new),
             visit_number: number(visits),
@@ -343,6 +359,9 @@ impl Telling<'_> {
         }
         if !is_last {
             self.put_departure(&mut call, planned, is_off, is_over);
+            if is_end {
+                cancel_departure(&mut call);
+            }
             // The schema has it elsewhere in calls that are over, of which nobody needs it.
             if !is_over {
                 call.departure_platform_names = platform;
@@ -382,7 +401,7 @@ impl Telling<'_> {
             _ if is_there => Some(CallStatus::Arrived),
             status => status,
         };
-        let closed = planned.no_alighting && !is_off;
+        let closed = planned.no_alighting || is_off;
         call.arrival_boarding_activity = closed.then_some(ArrivalBoardingActivity::NoAlighting);
     }
 
@@ -402,7 +421,7 @@ impl Telling<'_> {
             _ if is_over => Some(CallStatus::Departed),
             status => status,
         };
-        let closed = planned.no_boarding && !is_off;
+        let closed = planned.no_boarding || is_off;
         call.departure_boarding_activity = closed.then_some(DepartureBoardingActivity::NoBoarding);
     }
 
@@ -410,6 +429,21 @@ impl Telling<'_> {
     fn format_carried(&self, time: Option<i64>) -> Option<Time> {
         time.filter(|_| !self.is_off).and_then(moment)
     }
+}
+
+/// Whether a call is served and all calls after it are skipped, so that the vehicle ends there.
+fn is_before_skipped_tail(calls: &[Planned<'_>], index: usize) -> bool {
+    let after = calls.get(index + 1..).unwrap_or_default();
+    !calls[index].is_skipped && !after.is_empty() && after.iter().all(|call| call.is_skipped)
+}
+
+/// Marks the departure of the call where a shortened journey ends as cancelled. Its time stays as an expected one, as in the
+/// examples of the Nordic profile: readers compare it with the times around it.
+fn cancel_departure(call: &mut Call) {
+    let time = call.actual_departure_time.take();
+    call.expected_departure_time = call.expected_departure_time.or(time);
+    call.departure_status = Some(CallStatus::Cancelled);
+    call.departure_boarding_activity = Some(DepartureBoardingActivity::NoBoarding);
 }
 
 /// The stop that an update assigns to a call instead of the planned one.

@@ -38,7 +38,7 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
         is_off,
         headsign: subject.headsign.or(record.join.headsign.as_deref()),
         is_cut: has_all == Some(false),
-        is_numbered: is_added(&update.trip) && calls::are_numbered(&planned),
+        is_numbered: subject.is_numbered(&planned),
     };
     let told = |is_over: bool, range: std::ops::Range<usize>| {
         // A call at a stop of which only the number is known cannot be told.
@@ -183,7 +183,7 @@ impl<'a> Subject<'a> {
     pub(super) fn calls(&self, update: Option<&'a TripUpdate>) -> Vec<Planned<'a>> {
         match (self.run, update) {
             (Some(run), update) => calls::of_run(run, update),
-            (None, Some(update)) => calls::of_update(update),
+            (None, Some(update)) => calls::of_update(update, is_added(&update.trip)),
             (None, None) => Vec::new(),
         }
     }
@@ -196,16 +196,33 @@ impl<'a> Subject<'a> {
         Run::named(self.timetable?, self.trip?, key.start_date, key.start_time)
     }
 
+    /// Whether its calls come from the timetable.
+    fn is_planned(&self) -> bool {
+        self.run.is_some() || self.replaced().is_some()
+    }
+
+    /// Whether the `Order` of its calls is the `stop_sequence` of the feed: calls that the timetable does not count may not
+    /// begin at the first one.
+    pub(super) fn is_numbered(&self, planned: &[Planned<'_>]) -> bool {
+        !self.is_planned() && calls::are_numbered(planned.iter().map(|call| call.sequence))
+    }
+
     /// Whether these are all its calls; `None` where that is not known. Producers leave out calls of an extra journey once
     /// they are over, so the first one that is left says whether there were others before it.
     fn has_all_calls(&self, planned: &[Planned<'_>]) -> Option<bool> {
-        if self.run.is_some() || self.replaced().is_some() {
+        if self.is_planned() {
             return Some(true);
         }
         let first = planned.first().filter(|_| is_extra(self.descriptor))?;
         let begins = first.aimed.departure.or(first.expected.departure);
-        let is_start = || Some(begins? <= self.start()?);
-        first.sequence.map(|sequence| sequence <= 1).or_else(is_start)
+        let is_start = begins.zip(self.start()).map(|(begins, start)| begins <= start);
+        let second = planned.get(1).and_then(|call| call.sequence);
+        let is_number_of_first = first.sequence.map(|first| is_first_number(first, second));
+        match (is_start, is_number_of_first) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (None, None) => None,
+            _ => Some(false),
+        }
     }
 
     /// Whether calls before the first one are missing.
@@ -257,9 +274,9 @@ impl<'a> Subject<'a> {
             operator_ref: self.operator().map(SmolStr::new),
             vehicle_journey_names: texts(self.own_name),
             headway_service: self.is_by_headway().then_some(true),
-            origin_aimed_departure_time: first
-                .and_then(|call| call.aimed.departure)
-                .or_else(|| self.start())
+            origin_aimed_departure_time: self
+                .start()
+                .or_else(|| first.and_then(Planned::planned_departure))
                 .and_then(moment),
             destination_aimed_arrival_time: last
                 .and_then(|call| call.aimed.arrival)
@@ -293,6 +310,12 @@ impl<'a> Subject<'a> {
         let direction = known.and_then(|(timetable, trip)| timetable.trip(trip).direction);
         direction.map(u32::from).or(self.descriptor.direction_id)
     }
+}
+
+/// Whether a `stop_sequence` is that of the first call of a journey. Where numbers rise by 5 or 10, the first is the step.
+pub(super) fn is_first_number(first: u32, second: Option<u32>) -> bool {
+    let step = second.and_then(|second| second.checked_sub(first)).unwrap_or(1);
+    first <= step.max(1)
 }
 
 /// The agency of a route; of a timetable with one agency it is that.

@@ -18,8 +18,8 @@ use lineside_formats::{
     },
 };
 
-use super::{data_frame, terms};
-use crate::normalize::given;
+use super::{calls::are_numbered, data_frame, journeys::is_first_number, terms};
+use crate::normalize::{given, is_extra};
 
 const NO_ELEMENT: &str = "SIRI has no element for it";
 const NO_TERM: &str = "SIRI has no such term";
@@ -46,6 +46,17 @@ pub fn losses_of(message: &FeedMessage, has_schedule: bool) -> Losses {
         of.entity(entity);
     }
     losses
+}
+
+fn has_time(event: &Option<StopTimeEvent>) -> bool {
+    event.as_ref().is_some_and(|event| event.time.or(event.scheduled_time).is_some())
+}
+
+/// Whether the first calls of an extra journey are not told any more.
+fn is_cut(update: &TripUpdate) -> bool {
+    let mut sequences = update.stop_time_update.iter().map(|call| call.stop_sequence);
+    let first = sequences.next().flatten().filter(|_| is_extra(&update.trip));
+    first.is_some_and(|first| !is_first_number(first, sequences.next().flatten()))
 }
 
 /// What is lost of one entity.
@@ -110,9 +121,18 @@ impl Of<'_, '_> {
             self.lose("start_time", NOT_TRANSLATED, start_time.is_some());
             self.lose("shape_id", NO_ELEMENT, shape_id.is_some());
         }
+        let is_numbered = are_numbered(stop_time_update.iter().map(|call| call.stop_sequence));
+        let is_cut = is_cut(update);
         let n = stop_time_update.len();
         for (at, call) in stop_time_update.iter().enumerate() {
-            self.call(call, at == 0, at + 1 == n);
+            let (arrives, departs) = (has_time(&call.arrival), has_time(&call.departure));
+            let begins = at == 0 && n > 1 && !is_cut && departs;
+            let ends = at + 1 == n && (n > 1 || is_cut) && arrives;
+            if !self.has_schedule {
+                self.lose("arrival", ENDS, arrives && begins);
+                self.lose("departure", ENDS, departs && ends);
+            }
+            self.call(call, is_numbered);
         }
     }
 
@@ -152,7 +172,8 @@ impl Of<'_, '_> {
         self.lose("wheelchair_accessible", NOT_TRANSLATED, wheelchair_accessible.is_some());
     }
 
-    fn call(&mut self, call: &StopTimeUpdate, is_first: bool, is_last: bool) {
+    /// What is lost of a call. Without a schedule its number is told only where the numbers of all calls rise.
+    fn call(&mut self, call: &StopTimeUpdate, is_numbered: bool) {
         let StopTimeUpdate {
             stop_sequence,
             arrival,
@@ -166,9 +187,8 @@ impl Of<'_, '_> {
         if is_alone && given(stop_id).is_none() {
             return self.lose("stop_time_update", NO_STOP, true);
         }
-        self.lose("stop_sequence", "calls are counted anew", stop_sequence.is_some() && is_alone);
-        self.lose("arrival", ENDS, arrival.is_some() && is_alone && is_first);
-        self.lose("departure", ENDS, departure.is_some() && is_alone && is_last);
+        let is_lost = stop_sequence.is_some() && is_alone && !is_numbered;
+        self.lose("stop_sequence", "calls are counted from 1", is_lost);
         for event in [arrival, departure].into_iter().flatten() {
             self.event(event);
         }

@@ -14,6 +14,7 @@ mod losses;
 mod monitored;
 mod selection;
 mod situations;
+pub mod size;
 mod terms;
 mod visits;
 mod wanted;
@@ -79,15 +80,24 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Adds what a record of the state becomes: one element.
-    pub fn push(&mut self, state: &NetworkState, record: &Record) {
+    /// Adds what a record of the state becomes: one element. Returns about how many bytes of XML that takes.
+    pub fn push(&mut self, state: &NetworkState, record: &Record) -> usize {
         let look = Look::at(state, record);
         if let Some(update) = record.trip_update() {
-            self.journeys.push(journeys::of_update(look, record, update));
+            let journey = journeys::of_update(look, record, update);
+            let bytes = size::journey_bytes(&journey);
+            self.journeys.push(journey);
+            bytes
         } else if let Some(vehicle) = record.vehicle() {
             self.activities.push(activities::of_vehicle(look, record, vehicle));
+            size::ACTIVITY_BYTES
         } else if let Some(alert) = record.alert() {
-            self.situations.push(situations::of_alert(look, record, alert));
+            let situation = situations::of_alert(look, record, alert);
+            let bytes = size::situation_bytes(&situation);
+            self.situations.push(situation);
+            bytes
+        } else {
+            0
         }
     }
 

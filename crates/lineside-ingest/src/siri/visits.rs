@@ -118,7 +118,7 @@ fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> Monitor
         is_off: is_off(trip),
         headsign: departure.headsign.as_deref().or(subject.headsign),
         is_cut: subject.is_cut(&planned),
-        is_numbered: false,
+        is_numbered: subject.is_numbered(&planned),
     };
     let is_extra = is_extra(trip) || update.is_some_and(is_extra_off);
     let index = number_of(&planned, departure, is_extra);

@@ -22,6 +22,7 @@ mod restored;
 mod running;
 mod search;
 mod siri;
+mod siri_calls;
 mod siri_out;
 mod siri_pages;
 mod siri_producers;

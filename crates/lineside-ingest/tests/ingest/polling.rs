@@ -3,6 +3,7 @@
 use std::{fmt, io::Write as _, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
+use lineside_formats::Format;
 use lineside_ingest::{
     FailureCode, FeedConfig, FeedState, Phase, PollQuery, Secret, Serving, Stage,
 };
@@ -321,6 +322,27 @@ async fn raw_feeds_are_kept_as_they_are() {
     until("it is known", || feed.snapshot().is_some()).await;
     until("it is well", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_discovery_file_that_is_served_raw_says_which_format_to_set() {
+    let discovery = br#"{"last_updated":1,"ttl":60,"version":"2.3","data":{"en":{"feeds":[
+        {"name":"station_information","url":"http://127.0.0.1:9/station_information.json"}]}}}"#;
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], discovery))).await;
+    let url = upstream.url("/gbfs.json");
+    let mut wanted = config("raw", &url);
+    wanted.format = Some(Format::Raw);
+    let ingest = start(vec![config("unsaid", &url), wanted]);
+    let codes = |id: &str| -> Option<Vec<&'static str>> {
+        let feed = ingest.feed(id).unwrap();
+        let status = feed.status();
+        (status.state == FeedState::Ok)
+            .then(|| status.problems.kept().iter().map(|problem| problem.code).collect())
+    };
+    until("both are served", || codes("unsaid").is_some() && codes("raw").is_some()).await;
+    assert_eq!(codes("unsaid").unwrap(), ["looks_like_gbfs"]);
+    assert_eq!(codes("raw").unwrap(), [""; 0], "the operator wants it so");
     ingest.shut_down().await;
 }
 

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use lineside_formats::{
     gtfs_rt::proto::{
-        FeedEntity,
+        FeedEntity, TripDescriptor,
         trip_descriptor::ScheduleRelationship,
         trip_update::{
             StopTimeEvent, StopTimeUpdate, stop_time_update, stop_time_update::StopTimeProperties,
@@ -21,7 +21,7 @@ use lineside_ingest::{
 
 use crate::support::*;
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut world = World::new();
     world.writer.apply_dataset(dataset(0), world.now());
     world
@@ -37,7 +37,7 @@ fn journeys(state: &NetworkState) -> Vec<VehicleJourney> {
 }
 
 /// The call at station C of the next visit that a journey makes.
-fn monitored_call(world: &World, journey: &str) -> Option<Call> {
+pub(crate) fn monitored_call(world: &World, journey: &str) -> Option<Call> {
     let wanted = Wanted::default();
     let visits = Visits {
         stop_id: "C",
@@ -264,7 +264,7 @@ fn mere_delay(trip_id: &str, seconds: i32) -> FeedEntity {
 }
 
 /// The only journey of a state.
-fn only_journey(world: &World) -> VehicleJourney {
+pub(crate) fn only_journey(world: &World) -> VehicleJourney {
     let mut all = journeys(&world.network.state());
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
@@ -362,7 +362,7 @@ fn times_never_run_backwards() {
 }
 
 /// An added trip under way, of which these calls are left: stop, `stop_sequence`, arrival in seconds after eight.
-fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
+pub(crate) fn added(calls: &[(&str, Option<u32>, i64)]) -> VehicleJourney {
     let mut world = world();
     let mut entity = update("X", 10, 0);
     let said = entity.trip_update.as_mut().unwrap();
@@ -411,8 +411,23 @@ fn the_json_of_gtfs_realtime_has_no_fields_of_our_own() {
     let calls = &mut moved.trip_update.as_mut().unwrap().stop_time_update;
     let platform = StopTimeProperties { platform: Some("7".into()), ..Default::default() };
     calls[0].stop_time_properties = Some(platform);
-    world.apply("city-trips", vec![moved]);
-    let export = gtfs_rt_json(&world.network.state(), "city-trips", Part::TripUpdates).unwrap();
+    // A journey after midnight that its producer names by the next day.
+    let named = || Some("20260305".to_owned());
+    moved.trip_update.as_mut().unwrap().trip.named_start_date = named();
+    let mut seen = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
+    seen.vehicle.as_mut().unwrap().trip.as_mut().unwrap().named_start_date = named();
+    let mut told = alert("a", None, None, "Late");
+    let trip = TripDescriptor { named_start_date: named(), ..trip("T18") };
+    told.alert.as_mut().unwrap().informed_entity[0].trip = Some(trip);
+    world.apply("city-trips", vec![moved, seen, told]);
+    let state = world.network.state();
+    let raw = gtfs_rt(&state, "city-trips", Part::All).unwrap();
+    let (message, _) = decode_gtfs_rt(raw.bytes, &RtLimits::default()).unwrap();
+    let trips = message.entity.iter().filter_map(|it| it.trip_update.as_ref());
+    assert!(trips.map(|it| &it.trip.named_start_date).any(Option::is_some));
+    let export = gtfs_rt_json(&state, "city-trips", Part::All).unwrap();
     let text = std::str::from_utf8(&export.bytes).unwrap();
-    assert!(!text.contains("platform") && !text.contains("stop_time_properties"), "{text}");
+    for name in ["platform", "stop_time_properties", "named_start_date"] {
+        assert!(!text.contains(name), "{name}: {text}");
+    }
 }

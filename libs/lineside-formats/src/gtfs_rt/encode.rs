@@ -61,16 +61,27 @@ where
 }
 
 /// Removes the fields of our own (numbers from 9400 on), of which the JSON form of the specification has no names, so that
-/// JSON parsers of protobuf would refuse the message.
-pub fn remove_extensions(entity: &mut proto::FeedEntity) {
+/// JSON parsers of protobuf would refuse the message. Returns the names of those that were there.
+pub fn remove_extensions(entity: &mut proto::FeedEntity) -> Vec<&'static str> {
+    let mut removed = Vec::new();
+    let of_update = entity.trip_update.as_mut().map(|update| &mut update.trip);
+    let of_vehicle = entity.vehicle.as_mut().and_then(|vehicle| vehicle.trip.as_mut());
+    let informed = entity.alert.iter_mut().flat_map(|alert| &mut alert.informed_entity);
+    let of_alert = informed.filter_map(|selector| selector.trip.as_mut());
+    for trip in of_update.into_iter().chain(of_vehicle).chain(of_alert) {
+        removed.extend(trip.named_start_date.take().map(|_| "named_start_date"));
+    }
     for call in entity.trip_update.iter_mut().flat_map(|update| &mut update.stop_time_update) {
         if let Some(properties) = &mut call.stop_time_properties
             && properties.platform.take().is_some()
-            && *properties == Default::default()
         {
-            call.stop_time_properties = None;
+            removed.push("platform");
+            if *properties == Default::default() {
+                call.stop_time_properties = None;
+            }
         }
     }
+    removed
 }
 
 /// Serializes an iterator as a list; serde asks for a shared reference, an iterator can be used only once.

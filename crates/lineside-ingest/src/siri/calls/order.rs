@@ -19,9 +19,14 @@ pub(in crate::siri) fn n_over(calls: &[Planned<'_>], at: i64) -> usize {
 }
 
 /// Whether all calls have a `stop_sequence` from 1 on that rises, as `Order` has to.
-pub(in crate::siri) fn are_numbered(calls: &[Planned<'_>]) -> bool {
-    calls.iter().all(|call| call.sequence.is_some_and(|sequence| sequence > 0))
-        && calls.is_sorted_by(|a, b| a.sequence < b.sequence)
+pub(in crate::siri) fn are_numbered(sequences: impl Iterator<Item = Option<u32>>) -> bool {
+    let mut last = Some(0);
+    let mut sequences = sequences;
+    sequences.all(|sequence| {
+        let rises = sequence > last;
+        last = sequence;
+        rises
+    })
 }
 
 /// The number of the first call with a predicted time; 0 where there is none.

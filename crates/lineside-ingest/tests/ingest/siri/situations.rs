@@ -45,7 +45,9 @@ fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
         let service = Service::SituationExchange;
         let selection = select(&state, service, wanted, EIGHT, after, usize::MAX);
         let mut elements = Elements::default();
-        selection.records.iter().for_each(|record| elements.push(&state, record));
+        for record in &selection.records {
+            elements.push(&state, record);
+        }
         let told = elements.situations.iter().map(|it| {
             (it.situation_number.clone().unwrap(), it.progress == Some(Progress::Closed))
         });

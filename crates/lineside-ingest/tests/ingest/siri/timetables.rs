@@ -165,9 +165,9 @@ fn an_extra_journey_has_a_code_and_its_own_calls() {
         departures(&journey.estimated_calls),
         [(Some(30), Some(60)), (Some(200), Some(300)), (None, None)]
     );
-    // For the end of the journey nobody planned a time, so none is made up.
-    assert_eq!(arrivals(&journey.estimated_calls)[2], (None, Some(600)));
-    assert_eq!(journey.estimated_calls[2].arrival_status, None);
+    // For the end of the journey nobody planned a time, so it is aimed at when it is expected.
+    assert_eq!(arrivals(&journey.estimated_calls)[2], (Some(600), Some(600)));
+    assert_eq!(journey.estimated_calls[2].arrival_status, Some(CallStatus::OnTime));
 }
 
 #[test]
