@@ -32,6 +32,7 @@ mod descriptors;
 mod gate;
 mod http;
 mod json;
+mod last_stops;
 mod latencies;
 mod ledger;
 mod matches;

@@ -9,12 +9,15 @@ use maud::{Markup, html};
 
 use super::{badge, board, of_network, route, words};
 use crate::app::App;
+use crate::last_stops::list_last_stops;
 
 /// Stops and lines that a page lists of each.
 const LISTED_MAX: usize = 8;
 
 /// Lines shown with a stop.
 const LINES_MAX: usize = 8;
+/// Last stops shown with a stop that has a namesake.
+const TOWARDS_MAX: usize = 2;
 
 /// A stop that was found.
 #[derive(Debug)]
@@ -115,22 +118,12 @@ fn tell_namesakes_apart(app: &App, stops: &mut [FoundStop]) {
     }
 }
 
-/// The last stop of the usual trips of a line that calls at a stop.
-fn towards(timetable: &Timetable, stop: StopIdx) -> Option<String> {
-    let members = timetable.stop_and_descendants(stop);
-    let mut routes = members.iter().flat_map(|stop| timetable.routes_of_stop(*stop));
-    routes.find_map(|route| {
-        let patterns = timetable.patterns_of_route(route).into_iter();
-        let mut stops =
-            patterns.map(|pattern| timetable.stops_of_pattern(pattern).collect::<Vec<_>>());
-        let calls = stops.find(|calls| {
-            calls
-                .split_last()
-                .is_some_and(|(_, before)| before.iter().any(|it| members.contains(it)))
-        })?;
-        let name = timetable.stop(*calls.last()?).name;
-        (!name.is_empty()).then(|| name.to_owned())
-    })
+/// Where most trips from a stop go, in one or two names.
+pub(super) fn towards(timetable: &Timetable, stop: StopIdx) -> Option<String> {
+    let mut names = list_last_stops(timetable, stop);
+    names.retain(|name| !name.is_empty());
+    names.truncate(TOWARDS_MAX);
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// The lines that call at a stop or a station, with their colors, short names first.

@@ -1,11 +1,7 @@
 //! Finding stops: by name, in a box, near a place.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 use axum::response::Response;
-use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_ingest::{StopHit, StopQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,9 +13,7 @@ use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::reply::{Representation, Wants};
-
-/// Last stops that a stop is listed with.
-const TOWARDS_MAX: usize = 4;
+use crate::last_stops::list_last_stops;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(find))
@@ -127,81 +121,13 @@ fn item(hit: &StopHit, base: &str) -> StopItem {
         location_type: stop.location_type,
         platform_code: stop.platform_code.map(str::to_owned),
         routes,
-        towards: last_stops(timetable, hit.stop),
+        towards: list_last_stops(timetable, hit.stop),
         distance: hit.distance,
         departures: format!("{base}/api/v1/stops/{feed}/{}/departures", path_segment(stop.id)),
     }
 }
 
-/// The names of the last stops of the patterns that leave from a stop or station, those of most patterns first.
-fn last_stops(timetable: &Timetable, stop: StopIdx) -> Vec<String> {
-    let own = timetable.stop_and_descendants(stop);
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for &pattern in own.iter().flat_map(|&stop| timetable.patterns_of_stop(stop)) {
-        let last = timetable.stops_of_pattern(pattern).last();
-        if let Some(last) = last.filter(|last| !own.contains(last)) {
-            *counts.entry(timetable.stop(last).name).or_default() += 1;
-        }
-    }
-    let mut names: Vec<(&str, usize)> = counts.into_iter().collect();
-    names.sort_by_key(|&(_, count)| Reverse(count));
-    names.into_iter().take(TOWARDS_MAX).map(|(name, _)| name.to_owned()).collect()
-}
-
 /// A stop's id as a segment of an address.
 fn path_segment(id: &str) -> String {
     percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use lineside_formats::gtfs::{self, Limits, TextFiles};
-
-    use super::*;
-
-    const FEED: &str = "\
-# agency.txt
-agency_id,agency_name,agency_url,agency_timezone
-a,A,https://a.example,Europe/Oslo
-# routes.txt
-route_id,agency_id,route_short_name,route_type
-r,a,7,3
-# stops.txt
-stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
-s,Central,59.9,10.7,1,
-p1,Central,59.9,10.7,0,s
-p2,Central,59.9,10.7,0,s
-n,North,59.95,10.7,0,
-e,East,59.9,10.8,0,
-# calendar.txt
-service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-d,1,1,1,1,1,1,1,20260101,20261231
-# trips.txt
-route_id,service_id,trip_id
-r,d,north
-r,d,north-short
-r,d,east
-r,d,back
-# stop_times.txt
-trip_id,arrival_time,departure_time,stop_id,stop_sequence
-north,08:00:00,08:00:00,e,1
-north,08:10:00,08:10:00,p1,2
-north,08:20:00,08:20:00,n,3
-north-short,08:10:00,08:10:00,p1,1
-north-short,08:20:00,08:20:00,n,2
-east,08:00:00,08:00:00,p2,1
-east,08:10:00,08:10:00,e,2
-back,08:00:00,08:00:00,n,1
-back,08:10:00,08:10:00,p2,2
-";
-
-    #[test]
-    fn a_station_names_where_its_trips_go_and_not_itself() {
-        let mut files = TextFiles::parse(FEED);
-        let (timetable, _) = gtfs::load(&mut files, &Limits::default()).expect("the feed is sound");
-        let towards = |id| last_stops(&timetable, timetable.find_stop(id).expect("a stop"));
-        assert_eq!(towards("s"), ["North", "East"], "two patterns go north, one goes east");
-        assert_eq!(towards("p2"), ["East"], "a trip that ends here goes nowhere");
-        assert_eq!(towards("n"), ["Central"]);
-    }
 }
