@@ -88,6 +88,9 @@ pub struct FeedStatus {
     pub since: UnixMillis,
     /// The state before an admin paused the feed; `None` unless it is paused.
     pub state_before_pause: Option<FeedState>,
+    /// Since when people have had no reliable live data: the time of the last ones, where it is known. `None` while the
+    /// data are reliable, and for schedules.
+    pub unreliable_since: Option<UnixMillis>,
     /// When a poll last brought good data or confirmed them.
     pub last_success: Option<UnixMillis>,
     /// When the source was last asked.
@@ -176,6 +179,44 @@ impl FeedStatus {
         }
         self.state = state;
         self.reason = reason;
+        self.judge_reliability(now, data_now, rules);
+    }
+
+    /// Sets since when the data have not been reliable. The moment stays the same until they are reliable again, whichever
+    /// states the feed passes through.
+    fn judge_reliability(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &Rules) {
+        let late_after = self.data_late_after(rules);
+        let age = match (self.data_time, self.last_success) {
+            (Some(at), _) => Some(data_now.since(at)),
+            (None, at) => at.map(|at| now.since(at)),
+        };
+        let is_live = self.format.is_none_or(|it| it.is_real_time() || it == Format::Gbfs);
+        let is_unreliable = is_live
+            && match self.state {
+                FeedState::Ok | FeedState::Expired => false,
+                // Nothing is known of it since the start: what was said before stands.
+                FeedState::Unknown => self.unreliable_since.is_some(),
+                // The last good data are served, and may be seconds old.
+                FeedState::Stale | FeedState::Paused => age.is_none_or(|age| age > late_after),
+                FeedState::Late | FeedState::Failing | FeedState::Empty => true,
+            };
+        if !is_unreliable {
+            self.unreliable_since = None;
+        } else if self.unreliable_since.is_none() {
+            let is_frozen = rules.expectation.is_frozen(late_after);
+            let age = match age {
+                Some(_) if is_frozen => now.since(rules.expectation.unchanged_since),
+                age => age.unwrap_or_default(),
+            };
+            let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+            self.unreliable_since = Some(UnixMillis(now.0.saturating_sub(age)));
+        }
+    }
+
+    /// From which age on its data are late. What is asked for once per `ttl`, as is usual, and was good for as long when it
+    /// came is twice as old at the most.
+    fn data_late_after(&self, rules: &Rules) -> Duration {
+        rules.late_after.max(rules.ttl.saturating_mul(2))
     }
 
     fn judgement(
@@ -220,8 +261,7 @@ impl FeedStatus {
 
     /// How a feed is that answers: by what it says.
     fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
-        // What is asked for once per `ttl`, as is usual, and was good for as long when it came is twice as old at the most.
-        let late_after = rules.late_after.max(rules.ttl.saturating_mul(2));
+        let late_after = self.data_late_after(rules);
         let age = self.data_time.map(|at| data_now.since(at));
         match self.format {
             Some(Format::GtfsRt | Format::Siri) if self.has_impossible_time => {

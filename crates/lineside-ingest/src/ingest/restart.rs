@@ -317,6 +317,7 @@ fn status_of(form: &form::Feed) -> FeedStatus {
         reason: form.reason.clone(),
         since: UnixMillis(form.since),
         state_before_pause: form.state_before_pause.as_deref().and_then(FeedState::parse),
+        unreliable_since: form.unreliable_since.map(UnixMillis),
         last_success: form.last_success.map(UnixMillis),
         data_time: form.data_time.map(UnixMillis),
         entities: form.entities,

@@ -72,6 +72,9 @@ pub(crate) struct Feed {
     /// Of a paused feed, its state before.
     #[prost(string, optional, tag = "13")]
     pub(crate) state_before_pause: Option<String>,
+    /// Since when its data have not been reliable.
+    #[prost(int64, optional, tag = "14")]
+    pub(crate) unreliable_since: Option<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -219,7 +219,13 @@ mod tests {
     fn word(n: u64) -> FeedRecord {
         let reason = format!("poll {n}");
         let since = UnixMillis(0);
-        FeedRecord { state: FeedState::Ok, reason, since, state_before_pause: None }
+        FeedRecord {
+            state: FeedState::Ok,
+            reason,
+            since,
+            state_before_pause: None,
+            unreliable_since: None,
+        }
     }
 
     #[tokio::test]

@@ -341,5 +341,7 @@ pub(crate) fn feed_record(feed: &FeedId, record: FeedRecord) -> Record {
 pub(crate) fn empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
     let reason = "has not been polled yet".to_owned();
     let state = FeedState::Unknown;
-    feed_record(feed, FeedRecord { state, reason, since: now, state_before_pause: None })
+    let record =
+        FeedRecord { state, reason, since: now, state_before_pause: None, unreliable_since: None };
+    feed_record(feed, record)
 }

@@ -103,6 +103,8 @@ pub struct FeedRecord {
     pub since: UnixMillis,
     /// The state before an admin paused the feed; `None` unless it is paused.
     pub state_before_pause: Option<FeedState>,
+    /// Since when people have had no reliable live data; `None` while they are reliable.
+    pub unreliable_since: Option<UnixMillis>,
 }
 
 impl FeedRecord {
@@ -113,6 +115,7 @@ impl FeedRecord {
             reason: status.reason.clone(),
             since: status.since,
             state_before_pause: status.state_before_pause,
+            unreliable_since: status.unreliable_since,
         }
     }
 }
@@ -311,13 +314,17 @@ pub(crate) fn rfc3339(at: UnixMillis) -> String {
 impl Serialize for FeedRecord {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let mut record = serializer.serialize_struct("FeedRecord", 4)?;
+        let mut record = serializer.serialize_struct("FeedRecord", 5)?;
         record.serialize_field("state", self.state.as_str())?;
         record.serialize_field("reason", &self.reason)?;
         record.serialize_field("since", &rfc3339(self.since))?;
         match self.state_before_pause {
             Some(state) => record.serialize_field("state_before_pause", state.as_str())?,
             None => record.skip_field("state_before_pause")?,
+        }
+        match self.unreliable_since {
+            Some(at) => record.serialize_field("unreliable_since", &rfc3339(at))?,
+            None => record.skip_field("unreliable_since")?,
         }
         record.end()
     }

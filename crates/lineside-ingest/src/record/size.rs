@@ -33,7 +33,7 @@ const TRANSLATION: usize = 40;
 const JOIN: usize = 280;
 const DEPARTURE: usize = 545;
 const DATASET: usize = 300;
-const FEED: usize = 160;
+const FEED: usize = 225;
 
 pub(super) fn upsert_bytes_max(feed: &FeedId, id: &str, body: &Body, join: &Join) -> usize {
     let body = match body {

@@ -63,6 +63,47 @@ fn each_state_has_its_reason() {
     check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
 }
 
+/// Since when the data of a status have not been reliable at a moment, in seconds.
+fn unreliable_since(status: &mut FeedStatus, now: i64, rules: &Rules) -> Option<i64> {
+    let now = UnixMillis::from_seconds(now);
+    status.judge(now, now, rules);
+    status.unreliable_since.map(UnixMillis::seconds)
+}
+
+#[test]
+fn data_are_unreliable_since_their_own_time_whatever_the_state_becomes() {
+    let mut status = good(1000);
+    assert_eq!(unreliable_since(&mut status, 1010, &RULES), None);
+    status = failed(status, 1020);
+    assert_eq!(unreliable_since(&mut status, 1020, &RULES), None, "its data are seconds old");
+    for (now, state) in [(1310, FeedState::Failing), (9000, FeedState::Failing)] {
+        assert_eq!(unreliable_since(&mut status, now, &RULES), Some(1000));
+        assert_eq!(status.state, state);
+    }
+    let paused = Rules { paused: true, ..RULES };
+    assert_eq!(unreliable_since(&mut status, 9010, &paused), Some(1000), "paused in an outage");
+    assert_eq!(unreliable_since(&mut good(1000), 1010, &paused), None, "paused while well");
+    let mut status = good(9000);
+    assert_eq!(unreliable_since(&mut status, 9010, &RULES), None, "well again");
+    // Late, then stale.
+    for now in [9400, 20_000] {
+        assert_eq!(unreliable_since(&mut status, now, &RULES), Some(9000));
+    }
+    status.is_restored = true;
+    assert_eq!(unreliable_since(&mut status, 20_001, &RULES), Some(9000), "after a restart");
+}
+
+#[test]
+fn data_without_a_usable_time_are_unreliable_since_that_was_seen() {
+    assert_eq!(unreliable_since(&mut good(2000), 1000, &RULES), Some(1000), "a clock ahead");
+    let never = failed(FeedStatus::default(), 1000);
+    assert_eq!(unreliable_since(&mut never.clone(), 1000, &RULES), Some(1000), "never came");
+    let mut empty = FeedStatus { entities: 0, ..good(1000) };
+    assert_eq!(unreliable_since(&mut empty, 1001, &RULES), Some(1000));
+    let schedule = FeedStatus { format: Some(Format::Gtfs), ..good(1000) };
+    assert_eq!(unreliable_since(&mut failed(schedule, 9000), 9000, &RULES), None, "a schedule");
+}
+
 #[test]
 fn what_is_too_little_depends_on_what_should_be_under_way() {
     let expecting = |under_way, told, unchanged_since| Rules {

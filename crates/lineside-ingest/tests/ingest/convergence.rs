@@ -113,7 +113,9 @@ impl Storm {
         let state = FeedState::ALL[self.rng.usize(0..6)];
         let (since, reason) = (self.world.now(), format!("by chance {}", self.rng.u32(0..3)));
         let judge = |_| {
-            self.rng.bool().then_some(FeedRecord { state, reason, since, state_before_pause: None })
+            let (state_before_pause, unreliable_since) = (None, Some(since));
+            let record = FeedRecord { state, reason, since, state_before_pause, unreliable_since };
+            self.rng.bool().then_some(record)
         };
         let now = self.world.now();
         self.world.writer.apply_snapshot_judged("city-trips", body, now, judge).unwrap();

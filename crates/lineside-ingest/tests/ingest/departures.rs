@@ -248,7 +248,8 @@ fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
     let judge = |n_records| {
         assert_eq!(n_records, 1);
         let (state, reason) = (FeedState::Late, "by test".into());
-        Some(FeedRecord { state, reason, since, state_before_pause: None })
+        let (state_before_pause, unreliable_since) = (None, Some(since));
+        Some(FeedRecord { state, reason, since, state_before_pause, unreliable_since })
     };
     world.writer.apply_snapshot_judged("city-trips", body, since, judge).unwrap();
     client.pull_all();

@@ -166,6 +166,7 @@ fn kept_feed(
         entities: status.entities,
         format: status.format.map(|format| format.as_str().to_owned()),
         state_before_pause: record.state_before_pause.map(|state| state.to_string()),
+        unreliable_since: record.unreliable_since.map(|at| at.0),
         snapshot: snapshot.as_ref().map(|snapshot| form::Snapshot {
             format: snapshot.format.as_str().to_owned(),
             content_type: snapshot.content_type.clone(),
@@ -190,6 +191,7 @@ fn slice_of(
         reason: form.reason,
         since: UnixMillis(form.since),
         state_before_pause: form.state_before_pause.as_deref().and_then(FeedState::parse),
+        unreliable_since: form.unreliable_since.map(UnixMillis),
     };
     let header = form.header.map(FeedHeader::decode).transpose();
     working

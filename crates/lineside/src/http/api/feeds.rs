@@ -58,6 +58,9 @@ pub(super) struct FeedItem {
     paused: bool,
     /// The state before it was paused, `unknown` if it was paused before this server polled it; null unless it is paused.
     state_before_pause: Option<&'static str>,
+    /// Since when there have been no reliable live data: the time of the last ones, where it is known. Null while they are
+    /// reliable, and for schedules.
+    unreliable_since: Option<String>,
     /// The first service day of a schedule, `YYYY-MM-DD`; null for other feeds.
     service_start: Option<String>,
     /// The last service day of a schedule, `YYYY-MM-DD`, in the agency's zone; null for other feeds.
@@ -308,6 +311,7 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         since: rfc3339(status.since),
         paused: config.paused,
         state_before_pause: status.state_before_pause.map(FeedState::as_str),
+        unreliable_since: at(status.unreliable_since),
         service_start: service.map(|it| it.start.to_string()),
         service_end: service.map(|it| it.end.to_string()),
         service_days_left: service.and_then(|it| it.days_left(now)),
