@@ -1,14 +1,14 @@
 /** Which networks in view have data that may be out of date, in the panel. */
 import { byId, element } from "../plain/dom.js";
 import { TROUBLE } from "../plain/states.js";
-import { clock, seconds } from "../plain/words.js";
+import { clockOrDay, seconds } from "../plain/words.js";
 
 /** States in order of how much they take from riders, the worst last. */
 const GRAVITY = ["late", "stale", "paused", "failing"];
 /** States in which vehicles stand where they were and not where they are. */
 export const STANDSTILL = ["stale", "failing", "paused"];
 
-/** @typedef {{feed: string, record: {state: string, since?: string}}} FeedState */
+/** @typedef {{feed: string, record: {state: string, unreliable_since?: string|null}}} FeedState */
 
 /**
  * The worst live feed of each network in view: a timetable or alerts in trouble move no vehicle.
@@ -24,16 +24,12 @@ export function troubleIn(states, regions) {
   });
 }
 
-/** From this age on a moment needs its date, in seconds. */
-const DAY_S = 20 * 3_600;
-const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-
-/** @param {{state: string, since?: string}} record @param {string} timezone @param {number} now seconds */
-export function advice({ state, since }, timezone, now) {
+/** @param {{state: string, unreliable_since?: string|null}} record @param {string} timezone @param {number} now seconds */
+export function advice({ state, unreliable_since: since }, timezone, now) {
   if (!STANDSTILL.includes(state)) return "live data may be out of date";
   const at = seconds(since);
   if (at === null) return "live data is missing";
-  return `no new live data since ${now - at < DAY_S ? clock(at, timezone) : date.format(at * 1_000)}`;
+  return `no new live data since ${clockOrDay(at, now, timezone)}`;
 }
 
 /** @param {(FeedState & {name: string})[]} troubled @param {(feed: string) => string} timezoneOf @param {number} now seconds */

@@ -6,9 +6,9 @@
  */
 import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
-import { element, island, tripAddress } from "./dom.js";
+import { element, island, replaceContent, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
-import { TROUBLE, keepAges, showState } from "./states.js";
+import { isUnreliable, keepAges, showState } from "./states.js";
 import { liveSign, showTrouble } from "./trouble.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
@@ -16,6 +16,8 @@ import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 const TICK_MS = 1_000;
 /** How long the connection may be lost before times are grey, in milliseconds. */
 const LOST_MS = 20_000;
+/** How far a board looks ahead, in seconds, as on the server. */
+const HORIZON_S = 7_200;
 /** How long a departure stays after it left, in seconds, as on the server. */
 const LINGER_S = 60;
 /** How long changes are gathered before rows are asked for, in milliseconds. */
@@ -73,9 +75,8 @@ function platform({ platform, scheduled_platform }) {
   return [...was, platform && element(scheduled_platform ? "span.platform-sign.is-changed" : "span.platform-sign", {}, platform)];
 }
 
-/** Greys the times of a feed that is in trouble, and no others. @param {string} feed @param {string} state */
-function showTrust(feed, state) {
-  const isStale = TROUBLE.includes(state);
+/** Greys the times of a feed that is in trouble, and no others. @param {string} feed @param {boolean} isStale */
+function showTrust(feed, isStale) {
   stale[isStale ? "add" : "delete"](feed);
   for (const row of body.children) if (row.getAttribute("data-source") === feed) row.classList.toggle("is-stale", isStale);
 }
@@ -101,6 +102,24 @@ function put(rows) {
   body.replaceChildren(...rows);
   table.hidden = rows.length === 0;
   empty.hidden = rows.length > 0;
+  if (!isServerMade) moveLater(rows);
+}
+
+/**
+ * Moves *Later* on with the rows: the server's link leads to what followed the rows that it made.
+ * @param {Element[]} rows
+ */
+function moveLater(rows) {
+  const link = document.querySelector("a[data-later]");
+  if (!(link instanceof HTMLAnchorElement)) return;
+  const address = new URL(link.href);
+  const now = clock.now() / 1000;
+  const last = rows.length > 0 ? Number(rows[rows.length - 1].getAttribute("data-leaves")) : Math.floor(now) + HORIZON_S;
+  const known = Number(address.searchParams.get("after")) || seconds(address.searchParams.get("after")) || 0;
+  if (known >= last) return;
+  // With the last row again, as others may leave at the same moment.
+  address.searchParams.set("after", String(last));
+  link.href = address.href;
 }
 
 /** Whether rows have been asked for and did not come yet. */
@@ -117,6 +136,8 @@ function ask() {
       if (!reply.ok) return;
       const made = new DOMParser().parseFromString(await reply.text(), "text/html");
       put([...made.querySelectorAll(".board tbody > tr")]);
+      const [pager, newPager] = [document, made].map((it) => /** @type {HTMLElement|null} */ (it.querySelector(".board-pager")));
+      if (pager && newPager) replaceContent(pager, [...newPager.childNodes]);
       tick();
     } catch {
       // the server is away: the connection's sign says so
@@ -160,7 +181,7 @@ const events = new Events({
       if (kind !== "feed") continue;
       showState(feed, record);
       showTrouble(feed, record, page.timezone);
-      showTrust(feed, record.state);
+      showTrust(feed, isUnreliable(record));
       sign.update();
     }
     if (!applied.shown) return;

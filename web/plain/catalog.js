@@ -1,6 +1,6 @@
 /** The catalog: states and ages as they change, and filters that need no button. */
 import { DataClock } from "./clock.js";
-import { island } from "./dom.js";
+import { island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
 import { connectionSign, keepAges, showState } from "./states.js";
 
@@ -18,13 +18,27 @@ for (const shown of document.querySelectorAll("[data-state-of]")) summarized.set
 /** @type {ReturnType<typeof setTimeout>|undefined} */
 let soon;
 
-/** The headline and the states to filter by count all feeds, also those on other pages: the server draws them. */
+/** The feeds that are listed, in order. @param {Document} of */
+const listed = (of) => [...of.querySelectorAll("#feeds .feed-name")].map((link) => link.getAttribute("href")).join();
+
+/** Takes another list of feeds: under a filter a feed comes and goes with its state. @param {Document} drawn */
+function takeList(drawn) {
+  const [list, newList] = [document, drawn].map((it) => it.getElementById("feeds"));
+  if (!list || !newList || listed(document) === listed(drawn)) return;
+  replaceContent(list, [...newList.childNodes]);
+  const { channels, feeds } = JSON.parse(drawn.getElementById("catalog-data")?.textContent ?? "null") ?? page;
+  page.feeds.splice(0, page.feeds.length, ...feeds);
+  events.follow(channels);
+}
+
+/** The headline, the list and the states to filter by depend on all feeds, also those on other pages: the server draws them. */
 async function readSummary() {
   const reply = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!reply.ok) return;
   const drawn = new DOMParser().parseFromString(await reply.text(), "text/html");
   const [headline, newHeadline] = [document, drawn].map((it) => it.getElementById("feeds-headline"));
   if (headline && newHeadline && headline.innerHTML !== newHeadline.innerHTML) headline.replaceChildren(...newHeadline.childNodes);
+  takeList(drawn);
   const [select, newSelect] = [document, drawn].map((it) => it.querySelector("select#state"));
   if (!(select instanceof HTMLSelectElement) || !newSelect) return;
   const [offered, wanted] = [select, newSelect].map((it) => [...it.querySelectorAll("option")].map((option) => option.value));

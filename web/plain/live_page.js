@@ -1,6 +1,6 @@
 /**
- * A trip: the page that the server made, loaded again when the trip's channels say that something changed, and now and then,
- * because time passes.
+ * A trip, or the alerts of a network: the page that the server made, loaded again when its channels say that something changed,
+ * and now and then, because time passes.
  */
 import { byId, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
@@ -13,8 +13,8 @@ const RELOAD_MS = 30_000;
 const GATHER_MS = 1_000;
 
 /** @type {{channels: string[], timezone: string}} */
-const data = island("trip-data");
-const trip = byId("trip");
+const data = island("live-page-data");
+const content = byId("live-page");
 const sign = liveSign("live");
 /** Whether the page has been asked for and did not come yet. */
 let isAsked = false;
@@ -26,12 +26,12 @@ function reload() {
     try {
       const reply = await fetch(location.href, { headers: { accept: "text/html" } });
       if (!reply.ok) return;
-      const made = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("trip");
+      const made = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("live-page");
       if (!made) return;
       // What is opened stays open.
-      const opened = [...trip.querySelectorAll("details")].map((each) => each.open);
+      const opened = [...content.querySelectorAll("details")].map((each) => each.open);
       made.querySelectorAll("details").forEach((each, at) => each.toggleAttribute("open", opened[at] ?? false));
-      replaceContent(trip, [...made.childNodes]);
+      replaceContent(content, [...made.childNodes]);
       sign.update();
     } catch {
       // the server is away: the connection's sign says so

@@ -6,7 +6,7 @@
 import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
-import { TROUBLE, showState } from "./states.js";
+import { isUnreliable, showState } from "./states.js";
 import { liveSign, showTrouble } from "./trouble.js";
 import { delayWords } from "./words.js";
 
@@ -31,9 +31,8 @@ const LOST_MS = 20_000;
 /** The feeds whose vehicles are not to be trusted as they stand. @type {Set<string>} */
 const stale = new Set([...document.querySelectorAll(".vehicle.is-stale")].map((vehicle) => vehicle.getAttribute("data-source") ?? ""));
 
-/** Greys the vehicles of a feed that is in trouble, and no others. @param {string} feed @param {string} state */
-function showTrust(feed, state) {
-  const isStale = TROUBLE.includes(state);
+/** Greys the vehicles of a feed that is in trouble, and no others. @param {string} feed @param {boolean} isStale */
+function showTrust(feed, isStale) {
   stale[isStale ? "add" : "delete"](feed);
   for (const vehicle of document.querySelectorAll(`.vehicle[data-source="${CSS.escape(feed)}"]`)) vehicle.classList.toggle("is-stale", isStale);
 }
@@ -113,7 +112,7 @@ const events = new Events({
       if (kind !== "feed") continue;
       showState(feed, record);
       showTrouble(feed, record, page.timezone);
-      showTrust(feed, record.state);
+      showTrust(feed, isUnreliable(record));
       sign.update();
     }
     if (applied.shown) show(events.store.list("vehicle"));

@@ -8,14 +8,18 @@ import { ageWords, moment, reportWords, seconds, serviceWords } from "./words.js
 /** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
 const AGES_MS = 10_000;
 
-/** The states that people who rely on a feed should be told of. */
-export const TROUBLE = ["late", "stale", "failing", "paused"];
+/** The states that people who rely on a feed should be told of, where it is not known since when its data are unreliable. */
+export const TROUBLE = ["late", "stale", "failing", "empty", "paused"];
+
+/** Whether people should not rely on a feed's live data. @param {{unreliable_since?: string|null}} record */
+export const isUnreliable = ({ unreliable_since: since }) => since !== undefined && since !== null;
 
 /**
  * Shows a state wherever the page shows that feed's.
- * @param {string} feed @param {{state: string, reason?: string, since?: string|null, service_days_left?: number|null}} record
+ * @param {string} feed @param {{state: string, reason?: string, since?: string|null, unreliable_since?: string|null, service_days_left?: number|null}} record
  */
-export function showState(feed, { state, reason, since, service_days_left: daysLeft }) {
+export function showState(feed, record) {
+  const { state, reason, since, service_days_left: daysLeft } = record;
   const template = document.getElementById(`state-${state}`);
   if (!(template instanceof HTMLTemplateElement)) return;
   for (const shown of document.querySelectorAll(`[data-state-of="${CSS.escape(feed)}"]`)) {
@@ -24,15 +28,24 @@ export function showState(feed, { state, reason, since, service_days_left: daysL
     shown.replaceChildren(template.content.cloneNode(true));
   }
   for (const shown of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
-    shown.toggleAttribute("hidden", !TROUBLE.includes(state));
+    shown.toggleAttribute("hidden", !isUnreliable(record));
   }
   for (const shown of document.querySelectorAll(`[data-reason-of="${CSS.escape(feed)}"]`)) {
     if (reason !== undefined && shown.textContent !== reason) shown.textContent = reason;
     if (shown.hasAttribute("data-unless")) shown.toggleAttribute("hidden", shown.getAttribute("data-unless") === state);
   }
-  for (const shown of document.querySelectorAll(`[data-expired-of="${CSS.escape(feed)}"]`)) shown.toggleAttribute("hidden", state !== "expired");
+  if (state === "expired" || state === "ok") showExpired(feed, state === "expired");
   for (const shown of document.querySelectorAll(`[data-since-of="${CSS.escape(feed)}"]`)) showSince(shown, seconds(since));
   if (daysLeft !== undefined) showService(feed, serviceWords(daysLeft, state));
+}
+
+/**
+ * A timetable that has ended stays so while its source fails or is paused, and those states do not say that it has.
+ * @param {string} feed @param {boolean} isExpired
+ */
+function showExpired(feed, isExpired) {
+  for (const shown of document.querySelectorAll(`[data-expired-of="${CSS.escape(feed)}"]`)) shown.toggleAttribute("hidden", !isExpired);
+  if (isExpired) for (const shown of document.querySelectorAll(`[data-ends-of="${CSS.escape(feed)}"]`)) shown.remove();
 }
 
 /** @param {Element} shown @param {number|null} since in seconds */
@@ -80,20 +93,14 @@ function showReport(feed, report) {
  * @param {string[]} feeds @param {import("./clock.js").DataClock} clock @param {(feed: string, state: string) => void} [onState] called with each state read
  */
 export function keepAges(feeds, clock, onState = () => {}) {
-  /** @type {Map<string, number>} data times in seconds */
+  /** @type {Map<string, number>} data times in seconds, where they are newer than the page */
   const times = new Map();
-  /** @type {Map<string, number>} how far the data lie behind the server's time, in seconds */
-  const behind = new Map();
-  for (const shown of document.querySelectorAll("[data-age-of][data-time]")) {
-    const feed = shown.getAttribute("data-age-of") ?? "";
-    times.set(feed, Number(shown.getAttribute("data-time")));
-    behind.set(feed, Number(shown.getAttribute("data-behind") ?? 0));
-  }
   const show = () => {
-    for (const shown of document.querySelectorAll("[data-age-of]")) {
-      const feed = shown.getAttribute("data-age-of") ?? "";
-      const time = times.get(feed);
-      if (time !== undefined) shown.textContent = ageWords(clock.wall() / 1000 - (behind.get(feed) ?? 0) - time);
+    for (const shown of document.querySelectorAll("[data-age-of][data-time]")) {
+      const time = times.get(shown.getAttribute("data-age-of") ?? "") ?? Number(shown.getAttribute("data-time"));
+      // In a recording the data lie behind the server's time.
+      const behind = Number(shown.getAttribute("data-behind") ?? 0);
+      shown.textContent = ageWords(clock.wall() / 1000 - behind - time);
     }
   };
   const ask = async (/** @type {string} */ feed) => {

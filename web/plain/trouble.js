@@ -3,10 +3,10 @@
  * a connection's sign that does not call data live that are stale.
  */
 import { connectionSign } from "./states.js";
-import { clock, seconds } from "./words.js";
+import { clockOrDay, seconds } from "./words.js";
 
-/** Keeps the time since which a feed's live data have been missing. @param {string} feed @param {{since?: string|number}} record @param {string} timezone */
-export function showTrouble(feed, { since }, timezone) {
+/** Keeps the time since which a feed's live data have not been reliable. @param {string} feed @param {{unreliable_since?: string|null}} record @param {string} timezone */
+export function showTrouble(feed, { unreliable_since: since }, timezone) {
   const at = seconds(since);
   if (at === null) return;
   for (const banner of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
@@ -14,12 +14,12 @@ export function showTrouble(feed, { since }, timezone) {
     const moment = new Date(at * 1000).toISOString();
     if (!shown || Date.parse(shown.getAttribute("datetime") ?? "") === at * 1000) continue;
     shown.setAttribute("datetime", moment);
-    shown.textContent = clock(at, timezone);
+    shown.textContent = clockOrDay(at, Date.now() / 1000, timezone);
   }
 }
 
-/** What the sign says while the page shows a banner that live data are missing. */
-const bannerWords = () => (document.querySelector(".trouble:not([hidden])") ? "Live data missing" : null);
+/** What the sign says while the page shows a banner that live data are missing. A timetable that has ended says nothing of them. */
+const bannerWords = () => (document.querySelector("[data-trouble-of]:not([hidden])") ? "Live data missing" : null);
 
 /**
  * Says how the connection is, and while it is open whether what it brings is live.

@@ -130,6 +130,17 @@ const dateFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "lo
 /** A date, as in "1 June 2024". @param {string} date `YYYY-MM-DD` */
 export const dateWords = (date) => dateFormat.format(Date.parse(date));
 
+/** Hours and minutes at the place, with the day before them where that is not the day of `now`. @param {number} unixSeconds @param {number} now @param {string} timezone */
+export function clockOrDay(unixSeconds, now, timezone) {
+  const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", timeZone: timezone });
+  const dayOf = (/** @type {number} */ at) => {
+    const parts = Object.fromEntries(format.formatToParts(at * 1000).map(({ type, value }) => [type, value]));
+    return `${parts.day} ${parts.month} ${parts.year}`;
+  };
+  const day = dayOf(unixSeconds);
+  return day === dayOf(now) ? clock(unixSeconds, timezone) : `${day}, ${clock(unixSeconds, timezone)}`;
+}
+
 /** Day and time at the place, with the zone's name. @param {number} unixSeconds @param {string} timezone */
 export function moment(unixSeconds, timezone) {
   const format = new Intl.DateTimeFormat("en-US", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: timezone, timeZoneName: "short" });

@@ -61,7 +61,7 @@ test("only networks in view are said to be in trouble, each once, with its worst
     { feed: "oslo", record: { state: "failing" } },
     { feed: "oslo-alerts", record: { state: "failing" } },
     { feed: "oslo-trips", record: { state: "late" } },
-    { feed: "oslo-vehicles", record: { state: "failing", since: "2026-01-02T07:53:00Z" } },
+    { feed: "oslo-vehicles", record: { state: "failing", unreliable_since: "2026-01-02T07:53:00Z" } },
     { feed: "lisbon-vehicles", record: { state: "stale" } },
     { feed: "elsewhere-alerts", record: { state: "failing" } },
   ];
@@ -73,7 +73,7 @@ test("only networks in view are said to be in trouble, each once, with its worst
   assert.ok(STANDSTILL.includes("paused"));
   const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
   assert.match(advice(states[3].record, "UTC", now), /07:53$/);
-  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026$/, "an older moment has its date");
+  assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026, 07:53$/, "an older moment has its date");
 });
 
 test("stops of one name are told apart", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
-import { ageWords, bytesWords, clock, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
+import { ageWords, bytesWords, clock, clockOrDay, delayWords, dueWords, durationWords, moment, numberWords, reportFigures, reportWords, seconds, serviceWords, shareWords } from "../../plain/words.js";
 
 /** The cases that the server's own words (crates/lineside/src/pages) are tested with too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
@@ -54,6 +54,11 @@ test("moments come as RFC 3339 or as seconds", () => {
   assert.equal(seconds(10), 10);
   assert.equal(seconds(null), null);
   assert.equal(seconds("soon"), null);
+});
+
+test("a moment of another day is said with its day, as the server says it", () => {
+  assert.ok(cases.clock_or_day.length > 3);
+  for (const [at, now, timezone, words] of cases.clock_or_day) assert.equal(clockOrDay(at, now, timezone), words);
 });
 
 test("a clock shows the time at the place", () => {

@@ -57,7 +57,7 @@ pub(super) async fn page(
         return layout::refused(&Refusal::UnknownStop { feed, stop }, is_embedded);
     };
     let board = Board::of(&app, &network, timetable, stop, wish);
-    let mut page = Page::new(&board.title, Section::Other);
+    let mut page = Page::new(&board.title, Section::Networks);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js", favourites::SCRIPT];
     page.styles = &[favourites::STYLE];
@@ -166,7 +166,7 @@ impl<'a> Board<'a> {
         departures.truncate(wish.limit);
         let alerts = alerts::at_stop(network, timetable, stop, now, &wish.languages);
         let feeds = network.realtime_feeds();
-        let misleading = feeds.iter().filter(|feed| states::misleads_riders(feed.status().state));
+        let misleading = feeds.iter().filter(|feed| feed.status().unreliable_since.is_some());
         let stale = misleading.map(|feed| feed.id().to_string()).collect();
         Self { title, network, timetable, stop, departures, alerts, wish, stale, now, window, app }
     }
@@ -188,7 +188,7 @@ impl<'a> Board<'a> {
         html! {
             div.page {
                 (self.head())
-                (of_network::timetable_ended(self.app, self.network))
+                (of_network::timetable_end(self.network))
                 (self.troubles())
                 (alerts::markup(&self.alerts))
                 section.card aria-label="Departures" {
@@ -365,14 +365,8 @@ impl<'a> Board<'a> {
     /// as the states change.
     fn troubles(&self) -> Markup {
         let state = self.network.state();
-        let predicting: BTreeSet<&str> =
-            state.trip_updates().map(|record| record.feed.as_str()).collect();
-        let feeds = self.network.realtime_feeds();
-        html! {
-            @for feed in feeds.iter().filter(|feed| predicting.contains(feed.id().as_str())) {
-                (of_network::trouble(feed, self.zone(), self.now, "Live times", "Times below are from the timetable or a few minutes old."))
-            }
-        }
+        let feeds = of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
+        html! { @for feed in feeds { (of_network::trouble_with_times(self.app, &feed, self.zone())) } }
     }
 
     /// The feeds that this board is made from, and how each is doing.

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
-use lineside_ingest::{Feed, FeedState, FeedStatus};
+use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -16,7 +16,7 @@ use serde_json::json;
 use super::found_names::{FoundNames, find_names};
 use super::layout::{self, Page, Section};
 use super::query::Query;
-use super::{favourites, report, states, words};
+use super::{favourites, network_index, report, states, words};
 use crate::app::App;
 use crate::http::Parameters;
 use crate::reports::{Brief, Verdict};
@@ -47,6 +47,12 @@ impl Entry {
 
     fn verdict(&self) -> Verdict {
         Verdict::of(self.report.as_ref().map(|(brief, _)| brief))
+    }
+
+    /// Whether it is a timetable that ends within days.
+    fn expires_soon(&self) -> bool {
+        let days_left = states::service_days_left(&self.feed);
+        days_left.is_some_and(|days| (0..=EXPIRES_SOON_DAYS).contains(&days))
     }
 
     fn format(&self) -> Option<Format> {
@@ -81,6 +87,7 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
         div.page {
             (head(&entries, app.now()))
             (favourites::list(None))
+            (network_index::links_for_riders(&app))
             (search_form(&query, &filters))
             (names.markup(&query.words))
             @if entries.is_empty() {
@@ -101,6 +108,7 @@ fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
     (query.words.is_empty() || names.feeds.contains(config.id.as_str()))
         && query.format.is_none_or(|format| entry.format() == Some(format))
         && query.state.is_none_or(|state| entry.status.state == state)
+        && (!query.expires_soon || entry.expires_soon())
         && query.report.is_none_or(|verdict| entry.verdict() == verdict)
         && query.theme.as_ref().is_none_or(|theme| config.theme.as_ref() == Some(theme))
         && query
@@ -115,6 +123,7 @@ fn head(entries: &[Entry], now: UnixMillis) -> Markup {
         *tally.entry(entry.status.state).or_default() += 1;
     }
     let n_wrong = entries.iter().filter(|it| it.verdict() == Verdict::Errors).count() as u64;
+    let n_ending = entries.iter().filter(|entry| entry.expires_soon()).count() as u64;
     let all_well = tally.keys().all(|state| *state == FeedState::Ok);
     html! {
         div.page-head {
@@ -133,6 +142,12 @@ fn head(entries: &[Entry], now: UnixMillis) -> Markup {
                     }
                     "."
                 }
+                @if n_ending > 0 {
+                    " "
+                    a href=(Query { expires_soon: true, ..Query::default() }.address(1)) { (words::number(n_ending)) }
+                    (if n_ending == 1 { " timetable expires" } else { " timetables expire" })
+                    " within " (EXPIRES_SOON_DAYS) " days."
+                }
                 @if n_wrong > 0 {
                     " "
                     a href=(Query { report: Some(Verdict::Errors), ..Query::default() }.address(1)) { (words::number(n_wrong)) }
@@ -150,6 +165,8 @@ struct Filters {
     publishers: BTreeSet<String>,
     states: BTreeSet<FeedState>,
     reports: BTreeSet<Verdict>,
+    /// Whether a timetable expires soon.
+    has_ending: bool,
 }
 
 impl Filters {
@@ -161,6 +178,7 @@ impl Filters {
             publishers: configs().filter_map(|config| config.publisher.clone()).collect(),
             states: entries.iter().map(|entry| entry.status.state).collect(),
             reports: entries.iter().map(Entry::verdict).collect(),
+            has_ending: entries.iter().any(Entry::expires_soon),
         }
     }
 }
@@ -185,6 +203,9 @@ fn search_form(query: &Query, filters: &Filters) -> Markup {
                 @if !filters.themes.is_empty() { (select("theme", "Mode", query.theme.as_deref(), filters.themes.iter().map(same))) }
                 @if !filters.publishers.is_empty() { (select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
                 (select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
+                @if filters.has_ending || query.expires_soon {
+                    (select("expires", "Timetable", query.expires_soon.then_some("soon"), [("soon".to_owned(), "expires soon".to_owned())].into_iter()))
+                }
                 (select("report", "Report", query.report.map(Verdict::as_str), filters.reports.iter().map(report_word)))
             }
             @if query.narrows() { p.small { a href="/" { "Show all feeds again" } } }
@@ -232,7 +253,7 @@ fn no_feeds() -> Markup {
 fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Markup {
     let now = app.now();
     html! {
-        section.card aria-labelledby="feeds-title" {
+        section.card #feeds aria-labelledby="feeds-title" {
             div.card-head {
                 h2 #feeds-title { @if query.narrows() { "Matching feeds" } @else { "All feeds" } }
                 span.soft.small {

@@ -18,6 +18,7 @@ const MISSING_S: u32 = 300;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Catalog,
+    Networks,
     Map,
     Operation,
     Documentation,
@@ -188,6 +189,7 @@ impl<'a> Page<'a> {
                     }
                     nav.nav aria-label="Pages" {
                         a href="/" aria-current=[current(Section::Catalog)] { "Feeds" }
+                        a href="/networks" aria-current=[current(Section::Networks)] { "Networks" }
                         a href="/map" aria-current=[current(Section::Map)] { "Map" }
                         a href="/validate" aria-current=[current(Section::Validate)] { "Validate" }
                         a href="/ops" aria-current=[current(Section::Operation)] { "Ops" }

@@ -69,16 +69,18 @@ impl LineTimes {
         }
     }
 
-    pub(super) fn markup(
-        &self,
-        timetable: &Timetable,
-        feed: &str,
-        route_id: &str,
-        now: i64,
-    ) -> Markup {
+    /// That the line does not run now, and when it does next. The page's script takes it from the page of a later moment.
+    pub(super) fn idle_note(&self, timetable: &Timetable, now: i64) -> Markup {
+        html! {
+            div data-reckoned="idle" {
+                @if let Some(next) = &self.next { (next_markup(timetable, next.as_ref(), now)) }
+            }
+        }
+    }
+
+    pub(super) fn markup(&self, timetable: &Timetable, feed: &str, route_id: &str) -> Markup {
         let zone = timetable.timezone();
         html! {
-            @if let Some(next) = &self.next { (next_markup(timetable, next.as_ref(), now)) }
             section.card.line-times #times aria-labelledby="times-title" {
                 div.card-head {
                     h2 #times-title { "Departures" @if self.date == self.today { " today" } }

@@ -11,8 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
-use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{Feed, Join, Network, Record};
+use lineside_ingest::{Bounds, Feed, Join, Network, Record, bounds_of_places};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
@@ -46,9 +45,6 @@ const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'`');
 /// The same in the value of a query.
 const QUERY: &AsciiSet = &SEGMENT.add(b'&').add(b'+').add(b'=').add(b':');
-
-/// A box around places: west, south, east, north.
-pub(super) type Bounds = [f64; 4];
 
 /// An id as one segment of a path.
 pub(super) fn path_segment(id: &str) -> Cow<'_, str> {
@@ -366,8 +362,7 @@ pub(super) fn bounds_of_network(network: &Network) -> Option<Bounds> {
 }
 
 fn bounds_of_transit(network: &Network) -> Option<Bounds> {
-    let timetable = network.timetable();
-    let of_stops = timetable.as_ref().and_then(|timetable| bounds_of_stops(timetable));
+    let of_stops = network.dataset().and_then(|dataset| dataset.stop_bounds());
     of_stops.or_else(|| bounds_of_vehicles(network))
 }
 
@@ -394,23 +389,8 @@ fn drawn_network(app: &App, network: &Network) -> Option<DrawnNetwork> {
     })
 }
 
-fn bounds_of_stops(timetable: &Timetable) -> Option<Bounds> {
-    let places = timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
-    bounds(places.filter(|place| *place != (0.0, 0.0)).collect())
-}
-
 fn bounds_of_vehicles(network: &Network) -> Option<Bounds> {
-    bounds(network.state().vehicles().filter_map(|record| record.position()).collect())
-}
-
-/// The box around most places: a few far ones, which every large feed has, do not make it a continent.
-fn bounds(places: Vec<(f64, f64)>) -> Option<Bounds> {
-    let (mut lats, mut lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
-    lats.sort_by(f64::total_cmp);
-    lons.sort_by(f64::total_cmp);
-    let skip = lats.len() / 200;
-    let last = lats.len().checked_sub(skip + 1)?;
-    Some([*lons.get(skip)?, *lats.get(skip)?, *lons.get(last)?, *lats.get(last)?])
+    bounds_of_places(network.state().vehicles().filter_map(|record| record.position()).collect())
 }
 
 fn around(a: Bounds, b: Bounds) -> Bounds {
@@ -420,7 +400,7 @@ fn around(a: Bounds, b: Bounds) -> Bounds {
 fn bounds_of_systems(network: &Network) -> Option<Bounds> {
     let state = network.state();
     let placed = state.stations().chain(state.rental_vehicles());
-    bounds(placed.filter_map(|record| record.position()).collect())
+    bounds_of_places(placed.filter_map(|record| record.position()).collect())
 }
 
 /// What of a feed is GeoJSON: a raw feed's bytes, a system's stations and vehicles.
@@ -471,7 +451,7 @@ pub(super) async fn stop(State(app): State<App>, parameters: Parameters) -> Resp
         return StatusCode::NOT_FOUND.into_response();
     };
     let stop = timetable.stop(stop);
-    let ended = of_network::last_service_day(&app, &network);
+    let ended = of_network::last_service_day(&network);
     Json(json!({
         "feed": network.id().as_str(), "id": stop.id, "name": stop.name,
         "platform": stop.platform_code, "latitude": stop.lat, "longitude": stop.lon,
@@ -491,17 +471,6 @@ mod tests {
         assert!(!is_geojson(b"{\"type\":\"Topology\"}"));
         assert!(!is_geojson(b"[{\"type\":\"Feature\"}]"));
         assert!(!is_geojson(b""));
-    }
-
-    #[test]
-    fn a_few_far_places_do_not_widen_the_box() {
-        let mut places: Vec<(f64, f64)> =
-            (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
-        places.push((0.1, -170.0));
-        let [west, south, ..] = bounds(places).expect("there are places");
-        assert!(west >= 2.0 && south >= 48.0);
-        assert_eq!(bounds(Vec::new()), None);
-        assert_eq!(bounds(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
     }
 
     #[test]

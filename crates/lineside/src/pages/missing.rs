@@ -16,7 +16,14 @@ const SEGMENTS_MAX: usize = 4;
 const SUGGESTIONS_MAX: usize = 3;
 
 /// First segments of the addresses of pages.
-const PAGES: [&str; 8] = ["api", "delays", "docs", "feeds", "map", "ops", "routes", "validate"];
+const PAGES: [&str; 13] = [
+    "alerts", "api", "delays", "docs", "feeds", "map", "networks", "ops", "routes", "rules",
+    "stops", "trips", "validate",
+];
+/// Those of them that have a page for each feed.
+const PAGES_OF_FEEDS: [&str; 3] = ["alerts", "feeds", "networks"];
+/// Those of them that are no page without more segments.
+const PREFIXES: [&str; 5] = ["alerts", "delays", "routes", "stops", "trips"];
 
 /// The whole document. `what` is missing, as a sentence.
 pub(super) fn page(what: &str, is_embedded: bool) -> Markup {
@@ -77,16 +84,15 @@ fn suggest(context: &PageContext) -> Vec<(String, String)> {
         && !PAGES.contains(first)
         && let Some(page) = find_nearest(first, PAGES)
     {
-        let is_list = matches!(page, "delays" | "routes");
         match rest.first().filter(|id| context.app().ingest().feed(id).is_some()) {
-            Some(id) if page == "feeds" => {
-                let address = format!("/feeds/{id}");
+            Some(id) if PAGES_OF_FEEDS.contains(&page) => {
+                let address = format!("/{page}/{id}");
                 if suggestions.iter().all(|(known, _)| *known != address) {
                     suggestions.push((address.clone(), address));
                 }
             }
             None if page == "feeds" => suggestions.push(("/".to_owned(), "/".to_owned())),
-            _ if is_list => {}
+            _ if PREFIXES.contains(&page) => {}
             _ => suggestions.push((format!("/{page}"), format!("/{page}"))),
         }
     }

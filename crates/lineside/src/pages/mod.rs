@@ -1,7 +1,7 @@
 //! What people see: pages made on the server, readable without scripts, and alive with them.
 //!
 //! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `versions`, `report`, `rules`, `networks`, `board`, `route`, `trips`, `network_alerts`, `delays`, `map`, `ops`, `docs`,
+//! `catalog`, `feed`, `versions`, `report`, `rules`, `network_index`, `networks`, `board`, `route`, `trips`, `network_alerts`, `delays`, `map`, `ops`, `docs`,
 //! `login`. They ask the state of the moment and wait for nobody.
 
 mod addresses;
@@ -31,6 +31,7 @@ mod map;
 mod matches;
 mod missing;
 mod network_alerts;
+mod network_index;
 mod networks;
 mod of_network;
 mod ops;
@@ -79,6 +80,7 @@ pub(crate) fn router(app: App, description: Arc<Value>) -> Router {
         .merge(rules::router())
         .route("/stops/{feed}/{stop_id}", get(board::page))
         .route("/routes/{feed}/{route_id}", get(route::page))
+        .route("/networks", get(network_index::page))
         .route("/networks/{feed}", get(networks::page))
         .route("/trips/{feed}/{trip_id}", get(trips::page))
         .route("/alerts/{feed}", get(network_alerts::page))

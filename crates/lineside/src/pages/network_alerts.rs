@@ -1,7 +1,9 @@
 //! `/alerts/<feed>`: the alerts of a network: what each affects, when it holds, and in which languages it is written. Those in
-//! force come first, the gravest of these before the others. `?page=` turns the pages.
+//! force come first, the gravest of these before the others. `?page=` turns the pages. Complete without scripts; with them
+//! `web/plain/live_page.js` loads the page again when an alert changes.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -12,10 +14,11 @@ use lineside_formats::gtfs::Timetable;
 use lineside_formats::gtfs_rt::proto;
 use lineside_ingest::{Network, Record, RouteMode};
 use maud::{Markup, html};
+use serde_json::json;
 
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
-use super::{alerts, badge, board, icons, of_network, route, trips, words};
+use super::{alerts, badge, board, icons, of_network, route, states, trips, words};
 use crate::app::App;
 use crate::delays::Noun;
 use crate::http::{Parameters, Refusal, found};
@@ -26,6 +29,8 @@ const ALERTS_PER_PAGE: usize = 30;
 const AFFECTED_MAX: usize = 40;
 /// Periods of one alert that are shown.
 const PERIODS_MAX: usize = 6;
+/// Feeds whose alerts the page follows.
+const CHANNELS_MAX: usize = 16;
 /// How often the page is loaded again where no scripts run, in seconds.
 const REFRESH_S: u32 = 60;
 
@@ -56,8 +61,9 @@ pub(super) async fn page(
     let number = parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1);
     let view = AlertsView::new(&app, &network, languages, number);
     let title = format!("Alerts · {}", view.name);
-    let mut page = Page::new(&title, Section::Catalog);
+    let mut page = Page::new(&title, Section::Networks);
     page.styles = &["riders.css"];
+    page.scripts = &["live_page.js"];
     page.refresh = Some(REFRESH_S);
     let id = network.id();
     page.alternates.push(("application/json", format!("/api/v1/state?channel=feed/{id}")));
@@ -118,6 +124,8 @@ struct AlertsView {
     n_now: usize,
     number: usize,
     now: i64,
+    /// The names of the network's feeds, by id.
+    feed_names: BTreeMap<String, String>,
 }
 
 impl AlertsView {
@@ -137,6 +145,10 @@ impl AlertsView {
         let total = all.len();
         let n_now = all.iter().filter(|(phase, _)| *phase == Phase::InForce).count();
         let number = number.clamp(1, total.div_ceil(ALERTS_PER_PAGE).max(1));
+        let feeds = network.feeds();
+        let names = feeds
+            .iter()
+            .map(|feed| (feed.id().to_string(), feed.config().display_name().to_owned()));
         let skipped = (number - 1) * ALERTS_PER_PAGE;
         Self {
             id: network.id().to_string(),
@@ -149,6 +161,7 @@ impl AlertsView {
             n_now,
             number,
             now,
+            feed_names: names.collect(),
         }
     }
 
@@ -156,7 +169,7 @@ impl AlertsView {
         let pages = self.total.div_ceil(ALERTS_PER_PAGE);
         let address = |page: usize| format!("/alerts/{}?page={page}", self.id);
         html! {
-            div.page.riders {
+            div.page.riders #live-page {
                 div.page-head.tight {
                     p.crumbs {
                         @match &self.timetable {
@@ -167,7 +180,9 @@ impl AlertsView {
                     h1 { "Alerts" }
                     p.soft {
                         @if self.n_now == 0 { "No alerts now." } @else { (words::count(self.n_now as u64, "alert", "alerts")) " now." }
-                        " As of " time datetime=(words::rfc3339(self.now, &self.zone)) { (words::clock(self.now, &self.zone)) } "."
+                    }
+                    p.answer-at {
+                        span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, &self.zone)) { (words::clock(self.now, &self.zone)) } }
                     }
                 }
                 @for phase in [Phase::InForce, Phase::Upcoming, Phase::Past] {
@@ -186,6 +201,8 @@ impl AlertsView {
                         @if self.number < pages { a.button.plain rel="next" href=(address(self.number + 1)) { "Next" } }
                     }
                 }
+                (states::templates())
+                (layout::data_island("live-page-data", &self.live_data()))
             }
         }
     }
@@ -212,11 +229,22 @@ impl AlertsView {
                 p.small.soft {
                     @let languages = languages_of(alert);
                     @if !languages.is_empty() { "Languages: " (languages.join(", ")) ". " }
-                    "From " a href=(format!("/feeds/{}", record.feed)) { (record.feed) } "."
+                    "From " a href=(format!("/feeds/{}", record.feed)) { (self.feed_name(record)) } "."
                     @if let Some(url) = url { " " a.target href=(url) rel="noopener nofollow" { "More information" } }
                 }
             }
         }
+    }
+
+    /// What the page's script follows.
+    fn live_data(&self) -> serde_json::Value {
+        let channels: Vec<String> =
+            self.feed_names.keys().take(CHANNELS_MAX).map(|id| format!("alerts/{id}")).collect();
+        json!({ "channels": channels, "timezone": self.zone.iana_name().unwrap_or("UTC") })
+    }
+
+    fn feed_name<'a>(&'a self, record: &'a Record) -> &'a str {
+        self.feed_names.get(record.feed.as_str()).map_or(record.feed.as_str(), String::as_str)
     }
 
     /// The lines, stops, trips, modes and agencies that an alert names.

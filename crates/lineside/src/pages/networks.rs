@@ -11,7 +11,7 @@ use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_ingest::{Dataset, Feed, Network, RouteMode, StopPage};
 use maud::{Markup, html};
 
-use super::found_names::lines_at;
+use super::found_names::{lines_at, towards};
 use super::layout::{self, Page, Section};
 use super::{badge, board, favourites, network_alerts, of_network, route, words};
 use crate::app::App;
@@ -33,7 +33,7 @@ pub(super) async fn page(
 ) -> Response {
     match find(&app, &feed, &parameters).await {
         Ok(view) => {
-            let mut page = Page::new(&view.name, Section::Catalog);
+            let mut page = Page::new(&view.name, Section::Networks);
             page.styles = &["riders.css", favourites::STYLE];
             page.scripts = &[favourites::SCRIPT];
             of_network::reply(&page, &view.markup())
@@ -107,6 +107,8 @@ struct NetworkView {
     n_lines: usize,
     stops: StopPage,
     n_alerts: usize,
+    /// That the timetable has ended, or ends soon.
+    timetable_end: Markup,
 }
 
 impl NetworkView {
@@ -130,7 +132,9 @@ impl NetworkView {
             .take(LINES_PER_PAGE)
             .collect();
         let n_alerts = network_alerts::count_in_force(network);
-        Self { id: network.id().to_string(), name, dataset, query, lines, n_lines, stops, n_alerts }
+        let timetable_end = of_network::timetable_end(network);
+        let id = network.id().to_string();
+        Self { id, name, dataset, query, lines, n_lines, stops, n_alerts, timetable_end }
     }
 
     fn timetable(&self) -> &Timetable {
@@ -164,7 +168,7 @@ impl NetworkView {
     fn head(&self) -> Markup {
         html! {
             div.page-head.tight {
-                p.crumbs { a href="/" { "Feeds" } }
+                p.crumbs { a href="/networks" { "Networks" } }
                 h1 { (self.name) }
                 nav.network-links aria-label="This network" {
                     a.target href=(format!("/map?network={}", self.id)) { "Map" }
@@ -174,6 +178,7 @@ impl NetworkView {
                     }
                     a.target href=(format!("/feeds/{}", self.id)) { "Data and sources" }
                 }
+                (self.timetable_end)
             }
         }
     }
@@ -229,6 +234,9 @@ impl NetworkView {
         html! {
             li {
                 a.target href=(board::address(&self.id, stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
+                @if self.has_namesake(stop.name) {
+                    @if let Some(towards) = towards(self.timetable(), idx) { span.small data-towards { "towards " (towards) } }
+                }
                 @if let Some(code) = stop.code.filter(|code| *code != stop.id) { span.soft.small { (code) } }
                 span.lines {
                     @for (name, color) in lines.iter().take(LINES_OF_STOP_MAX) { (badge::badge(name, *color)) }
@@ -236,6 +244,12 @@ impl NetworkView {
                 }
             }
         }
+    }
+
+    /// Whether several stops of the page have this name.
+    fn has_namesake(&self, name: &str) -> bool {
+        let names = self.stops.stops.iter().map(|stop| self.timetable().stop(*stop).name);
+        names.filter(|other| *other == name).count() > 1
     }
 
     fn pager(
@@ -281,7 +295,7 @@ fn find_names(dataset: &Dataset, query: &NetworkQuery) -> (Vec<RouteIdx>, StopPa
 }
 
 /// A mode as the heading of its lines.
-fn mode_name(mode: RouteMode) -> &'static str {
+pub(super) fn mode_name(mode: RouteMode) -> &'static str {
     match mode {
         RouteMode::Tram => "Trams",
         RouteMode::Metro => "Metro",

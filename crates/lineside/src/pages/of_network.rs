@@ -1,17 +1,19 @@
 //! What pages of a stop and of a line have in common: the network that an address names, and how its data are.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use lineside_ingest::{Dataset, Feed, Network};
+use lineside_ingest::{Dataset, Feed, Network, NetworkState, Record};
 use maud::{Markup, html};
 
 use super::layout::{self, Page};
 use super::{icons, states, words};
 use crate::app::App;
+use crate::delays::is_of_alerts;
 use crate::http::{Refusal, found};
 
 /// The network of a feed, and its schedule.
@@ -61,38 +63,70 @@ fn only_agency(network: &Network) -> Option<String> {
 }
 
 /// The last service day of a network's timetable, if that is past.
-pub(super) fn last_service_day(app: &App, network: &Network) -> Option<Date> {
-    let window = app.ingest().feed(network.id().as_str())?.service_window()?;
+pub(super) fn last_service_day(network: &Network) -> Option<Date> {
+    let window = network.first_feed()?.service_window()?;
     Some(window.ended(network.now())?.last_day)
 }
 
-/// That the network's timetable has ended: then there are no departures. Shown by the page's script once it ends.
-pub(super) fn timetable_ended(app: &App, network: &Network) -> Markup {
-    let feed = app.ingest().feed(network.id().as_str());
-    let window = feed.as_ref().and_then(|feed| feed.service_window());
+/// That the network's timetable has ended, so there are no departures, or that it ends within days. The page's script shows the
+/// first once the timetable ends.
+pub(super) fn timetable_end(network: &Network) -> Markup {
+    let window = network.first_feed().and_then(|feed| feed.service_window());
+    let now = network.now();
     html! {
         @if let Some(window) = window {
-            div.alert.trouble data-expired-of=(network.id()) hidden[window.ended(network.now()).is_none()] {
+            @let end = html! { time datetime=(window.end) { (window.end.strftime("%-d %B %Y")) } };
+            div.alert.trouble data-expired-of=(network.id()) hidden[window.ended(now).is_none()] {
                 (icons::expired())
-                h2 { "This timetable ended on " time datetime=(window.end) { (window.end.strftime("%-d %B %Y")) } "." }
+                h2 { "This timetable ended on " (end) "." }
+            }
+            @if let Some(days) = window.expires_in(now) {
+                p.note data-ends-of=(network.id()) data-days-left=(days) {
+                    "This timetable ends on " (end) ", "
+                    @match days { 0 => "today", 1 => "tomorrow", days => { "in " (days) " days" } }
+                    "."
+                }
             }
         }
     }
 }
 
-/// The banner for riders while a feed's live data are missing or old, with the feed's state behind *Details*. The page's script
-/// shows and hides it as the state changes (`web/plain/trouble.js`). `what` is missing, such as "Live times"; `instead` says
-/// what the page shows.
-pub(super) fn trouble(feed: &Feed, zone: &TimeZone, now: i64, what: &str, instead: &str) -> Markup {
+/// The real-time feeds of which a network has such records, or may get them: one that has no record at all may be one of them,
+/// unless it is known to be about alerts.
+pub(super) fn feeds_with<'a>(
+    app: &App,
+    network: &Network,
+    state: &NetworkState,
+    records: impl Iterator<Item = &'a Arc<Record>>,
+) -> Vec<Arc<Feed>> {
+    let present: BTreeSet<&str> = records.map(|record| record.feed.as_str()).collect();
+    let mut feeds = network.realtime_feeds();
+    feeds.retain(|feed| {
+        let id = feed.id().as_str();
+        present.contains(id) || (state.n_records_of(id) == 0 && !is_of_alerts(app, feed))
+    });
+    feeds
+}
+
+/// The banner for riders while a feed's live data are not reliable, with the feed's state behind *Details*. The page's script
+/// shows and hides it (`web/plain/trouble.js`). `what` is missing, such as "live times"; `instead` says what the page shows.
+pub(super) fn trouble(
+    app: &App,
+    feed: &Feed,
+    zone: &TimeZone,
+    what: &str,
+    instead: &str,
+) -> Markup {
     let status = feed.status();
     let id = feed.id().as_str();
-    let since = status.since.seconds();
+    let now = app.now();
+    let since = status.unreliable_since.unwrap_or(now).seconds();
     html! {
-        div.alert.trouble data-trouble-of=(id) hidden[!states::misleads_riders(status.state)] {
+        div.alert.trouble data-trouble-of=(id) hidden[status.unreliable_since.is_none()] {
             (icons::warning())
             h2 {
-                (what) " have been missing since "
-                time data-trouble-since="" datetime=(words::rfc3339(since, zone)) { (words::clock_or_day(since, now, zone)) }
+                "No reliable " (what) " since "
+                time data-trouble-since="" datetime=(words::rfc3339(since, zone)) { (words::clock_or_day(since, now.seconds(), zone)) }
                 "."
             }
             p { (instead) }
@@ -102,6 +136,11 @@ pub(super) fn trouble(feed: &Feed, zone: &TimeZone, now: i64, what: &str, instea
             }
         }
     }
+}
+
+/// The banner of pages that show times.
+pub(super) fn trouble_with_times(app: &App, feed: &Feed, zone: &TimeZone) -> Markup {
+    trouble(app, feed, zone, "live times", "Times below are from the timetable or out of date.")
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(super) struct Query {
     pub(super) theme: Option<String>,
     pub(super) publisher: Option<String>,
     pub(super) state: Option<FeedState>,
+    /// Only timetables that end within days.
+    pub(super) expires_soon: bool,
     /// What the latest report comes to.
     pub(super) report: Option<Verdict>,
     /// Counted from 1.
@@ -33,6 +35,7 @@ impl Query {
             theme: text("theme"),
             publisher: text("publisher"),
             state: parameters.one("state").and_then(FeedState::parse),
+            expires_soon: parameters.one("expires") == Some("soon"),
             report: parameters.one("report").and_then(Verdict::parse),
             page: parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1).max(1),
         }
@@ -40,12 +43,13 @@ impl Query {
 
     /// Whether anything narrows the list.
     pub(super) fn narrows(&self) -> bool {
-        let Self { words, format, theme, publisher, state, report, page: _ } = self;
+        let Self { words, format, theme, publisher, state, expires_soon, report, page: _ } = self;
         !words.is_empty()
             || format.is_some()
             || theme.is_some()
             || publisher.is_some()
             || state.is_some()
+            || *expires_soon
             || report.is_some()
     }
 
@@ -58,6 +62,7 @@ impl Query {
             ("theme", self.theme.as_deref()),
             ("publisher", self.publisher.as_deref()),
             ("state", self.state.map(FeedState::as_str)),
+            ("expires", self.expires_soon.then_some("soon")),
             ("report", self.report.map(Verdict::as_str)),
         ];
         for (name, value) in said {
@@ -81,8 +86,7 @@ mod tests {
 
     #[test]
     fn a_question_survives_its_address() {
-        let text =
-            "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&report=errors&page=3";
+        let text = "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&expires=soon&report=errors&page=3";
         let query = Query::read(&Parameters::parse(text));
         assert_eq!(query.words, "gare de l'Est");
         assert_eq!((query.state, query.report), (Some(FeedState::Late), Some(Verdict::Errors)));
@@ -93,8 +97,9 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_not_said() {
-        let query =
-            Query::read(&Parameters::parse("q=++&format=pdf&state=good&report=bad&page=-1"));
+        let query = Query::read(&Parameters::parse(
+            "q=++&format=pdf&state=good&report=bad&expires=never&page=-1",
+        ));
         assert!(!query.narrows());
         assert_eq!(query.address(query.page), "/");
     }

@@ -3,12 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use lineside_ingest::Network;
+use lineside_ingest::{Bounds, Network};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::map::{self, Bounds};
-use super::{of_network, words};
+use super::{map, of_network, words};
 use crate::app::App;
 use crate::delays::is_of_alerts;
 

@@ -66,7 +66,7 @@ pub(super) async fn page(
 
 fn reply(line: &Line<'_>, times: &LineTimes) -> Response {
     let title = line.title();
-    let mut page = Page::new(&title, Section::Other);
+    let mut page = Page::new(&title, Section::Networks);
     page.description = Some(format!("Stops, times and vehicles of {title}, in real time."));
     page.styles = &["delays.css", "riders.css", favourites::STYLE];
     page.scripts = &["route.js", favourites::SCRIPT];
@@ -129,7 +129,7 @@ impl<'a> Line<'a> {
         let mut directions = directions(timetable, ways);
         let elsewhere = put_vehicles(&state, timetable, id, ways, &mut directions);
         let feeds = network.realtime_feeds();
-        let misleading = feeds.iter().filter(|it| states::misleads_riders(it.status().state));
+        let misleading = feeds.iter().filter(|it| it.status().unreliable_since.is_some());
         let misleading: BTreeSet<String> = misleading.map(|feed| feed.id().to_string()).collect();
         let under_way = state.under_way(id, network.now(), VEHICLES_MAX).into_iter();
         // What a feed predicted that has stopped telling is not to be believed.
@@ -177,6 +177,7 @@ impl<'a> Line<'a> {
         html! {
             div.page.delays {
                 (self.head())
+                (times.idle_note(self.timetable, self.now))
                 @if !self.alerts.is_empty() { (alerts::markup(&self.alerts)) }
                 @if self.directions.is_empty() && self.n_left_out == 0 { p.soft { "The timetable has no trips of this line." } }
                 (self.note())
@@ -185,7 +186,7 @@ impl<'a> Line<'a> {
                 }
                 (self.left_out())
                 (self.elsewhere())
-                (times.markup(self.timetable, self.feed_id(), id, self.now))
+                (times.markup(self.timetable, self.feed_id(), id))
                 (states::templates())
                 (layout::data_island("route-data", &self.live_data()))
             }
@@ -197,6 +198,9 @@ impl<'a> Line<'a> {
         let zone = self.timetable.timezone();
         let name = of_network::name(self.app, self.network);
         let noun = Noun::for_route_types([route.kind].into_iter());
+        let state = self.network.state();
+        let records = state.vehicles().chain(state.trip_updates());
+        let feeds = of_network::feeds_with(self.app, self.network, &state, records);
         html! {
             div.page-head.tight {
                 p.crumbs { a.target href=(format!("/networks/{}", self.feed_id())) { (name) } }
@@ -211,9 +215,9 @@ impl<'a> Line<'a> {
                     a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" }
                     a.small.target href="#times" { "Times" }
                 }
-                (of_network::timetable_ended(self.app, self.network))
-                @for feed in self.network.realtime_feeds() {
-                    (of_network::trouble(&feed, zone, self.now, "Live positions", "Vehicles below are where they were last seen."))
+                (of_network::timetable_end(self.network))
+                @for feed in feeds {
+                    (of_network::trouble(self.app, &feed, zone, "live positions", "Vehicles below are where they were last seen."))
                 }
             }
         }

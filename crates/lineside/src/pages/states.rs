@@ -22,11 +22,6 @@ fn inside(state: FeedState) -> Markup {
     html! { (icon) span { (word) } }
 }
 
-/// Whether people who rely on a feed would be misled by what it says, or by its silence.
-pub(super) fn misleads_riders(state: FeedState) -> bool {
-    matches!(state, FeedState::Late | FeedState::Stale | FeedState::Failing | FeedState::Paused)
-}
-
 /// The sign of a feed's state, which the page's script keeps as it is.
 pub(super) fn sign(feed: &str, state: FeedState) -> Markup {
     html! { span.state data-state-of=(feed) data-state=(state) { (inside(state)) } }

@@ -1,5 +1,5 @@
 //! `/trips/<feed>/<trip_id>?date=YYYY-MM-DD&start=HH:MM:SS`: a trip on a service date with its calls, scheduled and expected.
-//! Complete without scripts; with them `web/plain/trip.js` loads the page again when the trip's channel says that it changed.
+//! Complete without scripts; with them `web/plain/live_page.js` loads the page again when the trip's channel says that it changed.
 //! `start` is for trips that `frequencies.txt` repeats.
 
 use axum::extract::{Path, State};
@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Route, Timetable};
 use lineside_hub::encode_segment;
 use lineside_ingest::{
-    DepartureStatus, Network, Record, TripCall, TripNotFound, TripQuery, TripRun,
+    DepartureStatus, Feed, Network, Record, TripCall, TripNotFound, TripQuery, TripRun,
 };
 use maud::{Markup, html};
 use serde_json::json;
@@ -70,9 +70,9 @@ pub(super) async fn page(
         Ok((network, timetable, run)) => {
             let view = TripView::new(&app, &network, &timetable, run, &languages);
             let title = view.title();
-            let mut page = Page::new(&title, Section::Other);
+            let mut page = Page::new(&title, Section::Networks);
             page.styles = &["riders.css"];
-            page.scripts = &["trip.js"];
+            page.scripts = &["live_page.js"];
             page.refresh = Some(REFRESH_S);
             of_network::reply(&page, &view.markup())
         }
@@ -147,7 +147,7 @@ impl<'a> TripView<'a> {
             route.map(|route| alerts::of_route(&network.state(), timetable, route, now, languages));
         let feeds = network.realtime_feeds();
         let source = feeds.iter().find(|feed| Some(feed.id()) == run.source.as_ref());
-        let is_stale = source.is_some_and(|feed| states::misleads_riders(feed.status().state));
+        let is_stale = source.is_some_and(|feed| feed.status().unreliable_since.is_some());
         Self { app, network, timetable, run, alerts: alerts.unwrap_or_default(), is_stale, now }
     }
 
@@ -183,11 +183,10 @@ impl<'a> TripView<'a> {
     fn markup(&self) -> Markup {
         let next = self.next();
         html! {
-            div.page.riders #trip {
+            div.page.riders #live-page {
                 (self.head())
-                @for feed in self.network.realtime_feeds().iter().filter(|feed| Some(feed.id()) == self.run.source.as_ref()) {
-                    (of_network::trouble(feed, self.zone(), self.now, "Live times", "Times below are from the timetable or a few minutes old."))
-                }
+                (of_network::timetable_end(self.network))
+                (self.troubles())
                 (alerts::markup(&self.alerts))
                 (self.standing(next))
                 section.card aria-label="Calls" {
@@ -197,12 +196,35 @@ impl<'a> TripView<'a> {
                     }
                     @if self.run.n_left_out > 0 { p.more.soft { "and " (words::count(self.run.n_left_out as u64, "more stop", "more stops")) } }
                 }
+                (self.details())
+                (states::templates())
+                (layout::data_island("live-page-data", &self.live_data()))
+            }
+        }
+    }
+
+    /// Banners of the feed that its live times are from; where none are, of the feeds that may have them.
+    fn troubles(&self) -> Markup {
+        let state = self.network.state();
+        let feeds = of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
+        let is_source = |feed: &Feed| self.run.source.as_ref().is_none_or(|it| it == feed.id());
+        html! {
+            @for feed in feeds.iter().filter(|feed| is_source(feed)) {
+                (of_network::trouble_with_times(self.app, feed, self.zone()))
+            }
+        }
+    }
+
+    /// The ids, for whoever looks after the data.
+    fn details(&self) -> Markup {
+        let source = self.run.source.as_ref().and_then(|id| self.app.ingest().feed(id.as_str()));
+        html! {
+            details.sources {
+                summary { "Details" }
                 p.small.soft {
                     "Trip " span.mono { (self.run.trip_id) }
-                    @if let Some(source) = &self.run.source { " · live times from " a href=(format!("/feeds/{source}")) { (source) } }
+                    @if let Some(source) = source { " · live times from " a href=(format!("/feeds/{}", source.id())) { (source.config().display_name()) } }
                 }
-                (states::templates())
-                (layout::data_island("trip-data", &self.live_data()))
             }
         }
     }

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use lineside_ingest::{Feed, FeedId};
 use lineside_store::Version;
 use maud::{Markup, html};
@@ -140,7 +140,7 @@ impl Shown<'_> {
                         None => span.soft { "none" },
                     }
                 }
-                td.numeric.nowrap role="cell" data-label="Valid" { (day(&facts.valid_from)) " to " br; (day(&facts.valid_until)) }
+                td.numeric.nowrap role="cell" data-label="Valid" { (day(&facts.valid_from)) " to " br; (day(&facts.valid_until)) @if self.has_ended(version) { br; span.soft data-ended { "(ended)" } } }
                 td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("unknown")) }
                 td.numeric role="cell" data-label="Lines, stops, trips" { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
                 td.nowrap role="cell" data-label="Bytes" {
@@ -150,6 +150,13 @@ impl Shown<'_> {
                 }
             }
         }
+    }
+
+    /// Whether its last service day is past, in the zone of the agency of the version that is served.
+    fn has_ended(&self, version: &Version) -> bool {
+        let until = version.facts.valid_until.as_deref().and_then(|day| day.parse::<Date>().ok());
+        let now = Timestamp::from_millisecond(self.feed.network().now().0).unwrap_or_default();
+        until.is_some_and(|until| until < now.to_zoned(self.zone.clone()).date())
     }
 
     fn pager(&self, has_more: bool) -> Markup {

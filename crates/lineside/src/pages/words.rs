@@ -275,6 +275,15 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_moment_of_another_day_is_said_as_the_browser_says_it() {
+        for case in list(&cases(), "clock_or_day") {
+            let seconds = |at: usize| case[at].as_i64().expect("seconds");
+            let zone = TimeZone::get(case[2].as_str().expect("a zone")).expect("a known zone");
+            assert_eq!(Some(&*clock_or_day(seconds(0), seconds(1), &zone)), case[3].as_str());
+        }
+    }
+
+    #[test]
     fn numbers_are_grouped() {
         assert_eq!(number(0), "0");
         assert_eq!(number(999), "999");

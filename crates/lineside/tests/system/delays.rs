@@ -100,7 +100,7 @@ async fn the_page_says_it_in_a_word_then_in_detail_and_lets_no_text_be_markup() 
     assert!(calm.contains("<strong>No</strong>") && calm.contains("data-answer=\"no\""));
     let badge = get(&town.url("/delays/town/badge.svg")).await;
     assert_eq!(header(&badge, "content-type"), "image/svg+xml");
-    assert!(badge.text().await.unwrap().contains("trains: 1 late, 1 cancelled"));
+    assert!(badge.text().await.unwrap().contains("trains: 66 % on time"));
     let calm = get(&town.url("/delays/town/badge.svg?route=B")).await.text().await.unwrap();
     assert!(calm.contains("trains B: on time"), "{calm}");
 }

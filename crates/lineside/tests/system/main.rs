@@ -40,6 +40,7 @@ mod ops;
 mod netex;
 mod notifications;
 mod open_pages;
+mod outages;
 mod own_feeds;
 mod pages;
 mod papers;

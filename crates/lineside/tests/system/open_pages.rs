@@ -36,6 +36,7 @@ async fn the_channels_of_a_page_exist_and_tell_the_states_that_it_shows() {
         ("/stops/town/S", &["town", "town-trips"]),
         ("/routes/town/A", &["town", "town-trips"]),
         ("/trips/town/a1", &["town-trips"]),
+        ("/alerts/town", &["town", "town-trips"]),
     ] {
         let names = channels(&town.page(path).await);
         assert!(!names.is_empty(), "{path} names no channel");

@@ -1,9 +1,8 @@
 //! Pages for riders, as they read without scripts: networks, trips, alerts, later departures, search, and shares on time.
 
 use crate::support::http::{get, get_json};
-use crate::support::producer::{Answer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
-use crate::support::town::{Town, good};
+use crate::support::town::Town;
 use crate::support::until::until;
 
 /// A late trip, one from another platform, one that is cancelled, a vehicle and an alert.
@@ -65,6 +64,10 @@ async fn a_network_has_its_lines_by_mode_and_its_stops() {
         assert!(town.page(path).await.contains(&format!("href=\"{from}\"")), "{path}");
     }
     assert_eq!(get(&town.url("/networks/none")).await.status(), 404);
+    let index = town.page("/networks").await;
+    let (_, entry) = index.split_once("data-network=\"town\"").unwrap();
+    assert!(entry.contains("href=\"/networks/town\"") && entry.contains("Trains"), "{entry}");
+    assert!(town.page("/").await.contains("href=\"/networks\""));
 }
 
 #[tokio::test]
@@ -78,6 +81,9 @@ async fn a_trip_has_its_calls_on_a_date_and_its_vehicle() {
     assert!(calls[1].contains("href=\"/stops/town/s2\"") && calls[1].contains("4 min late"));
     assert!(page.contains("href=\"/map?vehicle=town-trips:v-a1\""), "{page}");
     assert!(page.contains("href=\"/routes/town/A\"") && page.contains("Works"), "{page}");
+    let (before, details) = page.split_once("<details class=\"sources\"").unwrap();
+    let of_feed = "href=\"/feeds/town-trips\"";
+    assert!(details.contains(of_feed) && !before.contains(of_feed), "{page}");
     let moved = town.page(&format!("/trips/town/b1?date={date}")).await;
     assert!(moved.contains("<s class=\"platform-was\">1</s>"), "{moved}");
     assert!(moved.contains("platform-sign is-changed"), "{moved}");
@@ -211,28 +217,11 @@ async fn a_network_has_a_share_and_a_line_has_a_word() {
     let line = town.page("/delays/town?route=A").await;
     assert!(!line.contains("is-share") && line.contains("<strong>Yes</strong>"), "{line}");
     assert!(line.contains("Is my train late?"), "{line}");
+    let badge = town.page("/delays/town/badge.svg").await;
+    assert!(badge.contains("% on time") && !badge.contains("#a3231b"), "{badge}");
+    let badge = town.page("/delays/town/badge.svg?route=A").await;
+    assert!(badge.contains("late") && badge.contains("#a3231b"), "{badge}");
     let found = get_json(&town.url("/api/v1/feeds/town/delays")).await;
     let share = found["on_time_share"].as_f64().unwrap();
     assert!((0.0..1.0).contains(&share), "{found}");
-}
-
-#[tokio::test]
-async fn in_an_outage_a_board_speaks_to_riders_and_keeps_codes_behind_details() {
-    let town = town().await;
-    let shown = |page: &str| {
-        let (_, banner) = page.split_once("data-trouble-of=\"town-trips\"").unwrap();
-        !banner.split('>').next().unwrap().contains("hidden")
-    };
-    assert!(!shown(&town.page("/stops/town/S").await));
-    town.producer.set(Answer::Bytes(answer("502 Bad Gateway", &[], b"")));
-    let url = town.url("/stops/town/S");
-    until("the banner is shown", async || shown(&get(&url).await.text().await.unwrap())).await;
-    let page = town.page("/stops/town/S").await;
-    let (_, banner) = page.split_once("data-trouble-of=\"town-trips\"").unwrap();
-    let (before, details) = banner.split_once("<details").unwrap();
-    assert!(before.contains("data-trouble-since") && !before.contains("http_502"), "{before}");
-    let details = details.split("</details>").next().unwrap();
-    assert!(details.contains("data-reason-of=\"town-trips\""), "{details}");
-    town.producer.set(good(&morning(town.lines)));
-    until("it is gone", async || !shown(&get(&url).await.text().await.unwrap())).await;
 }

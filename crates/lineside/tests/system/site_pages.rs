@@ -100,6 +100,10 @@ async fn a_missing_page_suggests_what_may_be_meant() {
         ("/feed/city", "/feeds/city"),
         ("/routes/city/nowhere", "/feeds/city"),
         ("/maps", "/map"),
+        ("/network", "/networks"),
+        ("/network/city", "/networks/city"),
+        ("/alert/city", "/alerts/city"),
+        ("/rule", "/rules"),
     ] {
         let reply = get_with(&format!("{server}{path}"), &[HTML]).await;
         assert_eq!(reply.status(), 404, "{path}");

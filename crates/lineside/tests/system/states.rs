@@ -88,7 +88,23 @@ async fn an_expired_timetable_is_expired_everywhere() {
     assert!(catalog.contains("/?state=expired") && catalog.contains("data-tone=\"warn\""));
     let board = text(format!("{url}/stops/old/S")).await;
     assert!(board.contains("2024-06-01") && board.contains("data-expired-of=\"old\">"), "{board}");
+    for path in ["/networks/old", "/delays/old", "/routes/old/R"] {
+        let page = text(format!("{url}{path}")).await;
+        assert!(page.contains("data-expired-of=\"old\">"), "{path}: {page}");
+    }
+    let line = text(format!("{url}/routes/old/R")).await;
+    assert!(line.find("line-idle").unwrap() < line.find("data-stop=").unwrap(), "{line}");
+    let index = text(format!("{url}/networks")).await;
+    let (_, entry) = index.split_once("data-network=\"old\"").unwrap();
+    let entry = entry.split("</li>").next().unwrap();
+    assert!(entry.contains("data-state=\"expired\""), "{entry}");
     let other = text(format!("{url}/stops/soon/S")).await;
+    assert!(other.contains(&format!("data-days-left=\"{left}\"")), "{other}");
+    assert!(catalog.contains("href=\"/?expires=soon\""), "{catalog}");
+    let ending = text(format!("{url}/?expires=soon")).await;
+    let rows =
+        |id: &str| ending.matches(&format!("class=\"feed-name\" href=\"/feeds/{id}\"")).count();
+    assert_eq!((rows("soon"), rows("old")), (1, 0), "{ending}");
     assert!(other.contains("data-expired-of=\"soon\" hidden"), "{other}");
     let card = async |feed: &str| get_json(&format!("{url}/map/stop?feed={feed}&stop_id=S")).await;
     assert_eq!(card("old").await["timetable_ended"], "2024-06-01");

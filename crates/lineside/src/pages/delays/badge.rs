@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::body::of_counts;
+use super::body::{has_one_word, of_counts};
 use crate::delays::{Answer, Made, Word};
+use crate::pages::words;
 
 /// The height of a badge, and the width of a letter: wide enough for the widest of the usual fonts.
 const HEIGHT: usize = 22;
@@ -23,17 +24,22 @@ pub(super) fn made(answer: &Answer) -> Made {
         Some(line) => format!("{} {line}", answer.noun.many),
         None => answer.noun.many.to_owned(),
     };
+    // A few late trips make a line late, and say little of a network or a station: those have a share, on neutral ground.
+    let share = answer.on_time_share().filter(|_| !has_one_word(answer));
     let said = match (answer.word, answer.counts) {
+        (Word::Unknown, _) => "unknown".to_owned(),
+        (_, Some(_)) if let Some(share) = share => format!("{} on time", words::share(share)),
         (Word::Yes, Some(counts)) => yes(counts.late, counts.cancelled),
-        (Word::No, _) => "on time".to_owned(),
-        _ => "unknown".to_owned(),
+        _ => "on time".to_owned(),
     };
     let title = match answer.counts.filter(|_| answer.word != Word::Unknown) {
         Some(counts) => of_counts(&counts),
         None => "Live data is out of date or missing.".to_owned(),
     };
-    let ground = GROUNDS.iter().find(|(word, _)| *word == answer.word);
-    let ground = ground.map_or(GROUND, |(_, ground)| ground);
+    let ground = match share {
+        Some(_) => UNKNOWN,
+        None => GROUNDS.iter().find(|(word, _)| *word == answer.word).map_or(GROUND, |(_, it)| it),
+    };
     Made::new("image/svg+xml", drawn(&label, &said, &title, ground).into_string(), answer.made_at)
 }
 

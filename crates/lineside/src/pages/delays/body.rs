@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::{REFRESH_S, pictures};
 use crate::delays::{Answer, LineCount, Source, Word};
-use crate::pages::{badge, board, icons, route, states, trips, words};
+use crate::pages::{badge, board, icons, of_network, route, states, trips, words};
 
 /// Trips that a list shows; the counts have all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
@@ -36,7 +36,7 @@ fn question(answer: &Answer) -> String {
 }
 
 /// Whether one word answers the question: of a line, and of anything while nothing is known.
-fn has_one_word(answer: &Answer) -> bool {
+pub(super) fn has_one_word(answer: &Answer) -> bool {
     answer.question.route.is_some()
 }
 
@@ -87,6 +87,7 @@ fn line_address(answer: &Answer, route: &str) -> String {
 pub(super) fn markup(answer: &Answer, is_embedded: bool) -> Markup {
     html! {
         (head(answer, is_embedded))
+        (of_network::timetable_end(&answer.question.network))
         (word(answer))
         @if !is_embedded { (choice(answer)) }
         (trip_list("late", "Late", &answer.late, answer, is_embedded))
@@ -274,9 +275,9 @@ fn sources(answer: &Answer) -> Markup {
                 @for source in silent {
                     li {
                         a href=(format!("/feeds/{}", source.id)) { (source.name) } " "
-                        (states::mark(source.state)) " "
-                        span.soft { (source.reason) }
-                        @if source.state == lineside_ingest::FeedState::Ok { span.soft { ", and its data is now out of date" } }
+                        (states::mark(source.state))
+                        @if source.state == lineside_ingest::FeedState::Ok { " " span.soft { "Its data is now out of date." } }
+                        @else { details { summary { "Details" } p.soft { (source.reason) } } }
                     }
                 }
             }

@@ -71,7 +71,7 @@ fn in_frame(answer: &Answer) -> Made {
 
 fn framed(answer: &Answer, is_embedded: bool) -> Made {
     let title = body::title(answer);
-    let mut page = Page::new(&title, Section::Catalog);
+    let mut page = Page::new(&title, Section::Networks);
     page.is_shared = true;
     page.canonical = Some(body::address(answer));
     page.styles = &["delays.css"];

@@ -1,0 +1,107 @@
+//! `/networks`: the networks whose lines and stops riders can look up, with their modes, vehicles and alerts.
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use lineside_ingest::{Network, RouteMode};
+use maud::{Markup, html};
+
+use super::layout::{self, Page, Section};
+use super::{network_alerts, networks, of_network, states, words};
+use crate::app::App;
+
+/// Networks that the catalog names; the index has all.
+const NAMED_MAX: usize = 5;
+
+/// One network of the list.
+struct NetworkEntry {
+    id: String,
+    name: String,
+    modes: BTreeSet<RouteMode>,
+    n_vehicles: usize,
+    n_alerts: usize,
+    /// The state of its schedule, and the days until the timetable ends.
+    service: Option<(lineside_ingest::FeedState, Option<i64>)>,
+}
+
+impl NetworkEntry {
+    /// The entry of a network whose timetable has been read.
+    fn new(app: &App, network: &Network) -> Option<Self> {
+        let timetable = network.timetable()?;
+        let schedule = network.first_feed();
+        let kinds = timetable.routes().map(|route| RouteMode::from_route_type(route.kind));
+        Some(Self {
+            id: network.id().to_string(),
+            name: of_network::name(app, network),
+            modes: kinds.collect(),
+            n_vehicles: network.state().vehicles().count(),
+            n_alerts: network_alerts::count_in_force(network),
+            service: schedule.map(|feed| (feed.status().state, states::service_days_left(&feed))),
+        })
+    }
+
+    fn markup(&self) -> Markup {
+        let modes: Vec<&str> = self.modes.iter().map(|mode| networks::mode_name(*mode)).collect();
+        html! {
+            li data-network=(self.id) {
+                a.target href=(address(&self.id)) { (self.name) }
+                @if let Some((state, days_left)) = self.service {
+                    " " (states::service_tag(&self.id, days_left, state))
+                    @if days_left.is_some_and(|days| days < 0) { " " (states::mark(lineside_ingest::FeedState::Expired)) }
+                }
+                div.soft.small {
+                    (modes.join(", "))
+                    @if self.n_vehicles > 0 { " · " (words::count(self.n_vehicles as u64, "vehicle", "vehicles")) }
+                    @if self.n_alerts > 0 { " · " a.target href=(network_alerts::address(&self.id)) { (words::count(self.n_alerts as u64, "alert", "alerts")) } }
+                }
+            }
+        }
+    }
+}
+
+/// The address of a network's page.
+fn address(id: &str) -> String {
+    format!("/networks/{id}")
+}
+
+pub(super) async fn page(State(app): State<App>) -> Response {
+    let all = app.ingest().networks();
+    let mut entries: Vec<NetworkEntry> =
+        all.iter().filter_map(|network| NetworkEntry::new(&app, network)).collect();
+    entries.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
+    let mut page = Page::new("Networks", Section::Networks);
+    page.description = Some("Lines, stops, departures and alerts of each network.".to_owned());
+    page.styles = &["riders.css"];
+    let main = html! {
+        div.page.riders {
+            div.page-head.tight {
+                h1 { "Networks" }
+                p.soft { (words::count(entries.len() as u64, "network", "networks")) " with lines, stops and departures." }
+            }
+            section.card aria-label="Networks" {
+                @if entries.is_empty() { p.board-empty { "No timetable has been loaded yet." } }
+                ul.network-list { @for entry in &entries { (entry.markup()) } }
+            }
+        }
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+/// Links for riders who come to the catalog of feeds; nothing where no timetable has been loaded.
+pub(super) fn links_for_riders(app: &App) -> Markup {
+    let mut all = app.ingest().networks();
+    all.retain(|network| network.timetable().is_some());
+    html! {
+        @if !all.is_empty() {
+            nav.rider-links aria-label="Lines, stops and departures" {
+                span.soft { "Lines, stops and departures:" }
+                @for network in all.iter().take(NAMED_MAX) {
+                    a.target href=(address(network.id().as_str())) { (of_network::name(app, network)) }
+                }
+                a.target href="/networks" { "All networks" }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What pages for riders say while live data are missing, old or wrong.
+
+use serde_json::Value;
+
+use crate::support::http::{get, get_json};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, answer};
+use crate::support::timetable::{Lines, alert, message, now};
+use crate::support::town::{Town, good};
+use crate::support::until::{until, until_json};
+
+/// The banner about a feed, up to the end of its element's first tag and after it; `None` without one.
+fn banner<'a>(page: &'a str, feed: &str) -> Option<(&'a str, &'a str)> {
+    let (_, rest) = page.split_once(&format!("data-trouble-of=\"{feed}\""))?;
+    rest.split_once('>')
+}
+
+fn is_shown(page: &str, feed: &str) -> bool {
+    banner(page, feed).is_some_and(|(tag, _)| !tag.contains("hidden"))
+}
+
+/// Since when a banner says that live data are missing, in seconds.
+fn since(page: &str, feed: &str) -> i64 {
+    let (_, rest) = banner(page, feed).unwrap();
+    let (_, rest) = rest.split_once("datetime=\"").unwrap();
+    let text = rest.split('"').next().unwrap();
+    text.parse::<jiff::Timestamp>().unwrap().as_second()
+}
+
+fn down() -> Answer {
+    Answer::Bytes(answer("502 Bad Gateway", &[], b""))
+}
+
+fn one_late(lines: Lines) -> Vec<u8> {
+    message(now(), vec![lines.behind("a1", 240)])
+}
+
+/// Waits for a feed to be in a state, and gives it as the API has it.
+async fn until_state(town: &Town, state: &str) -> Value {
+    until_json(&town.url("/api/v1/feeds/town-trips"), |feed| feed["state"] == state).await
+}
+
+#[tokio::test]
+async fn an_outage_is_dated_from_the_last_data_and_keeps_codes_behind_details() {
+    // Longer than several polls, so that none of them misses it.
+    let town = Town::begin(["", "max_age = \"6s\""], one_late).await;
+    until_state(&town, "ok").await;
+    let data_time = get_json(&town.url("/api/v1/feeds/town-trips")).await["data_time"].clone();
+    let data_time: jiff::Timestamp = data_time.as_str().unwrap().parse().unwrap();
+    assert!(!is_shown(&town.page("/stops/town/S").await, "town-trips"));
+    town.producer.set(down());
+    let feed = until_state(&town, "failing").await;
+    assert!(feed["unreliable_since"].is_string(), "{feed}");
+    // What was predicted is gone by now, and the feed is still the one to name.
+    for path in ["/stops/town/S", "/routes/town/A", "/trips/town/a1"] {
+        let page = town.page(path).await;
+        assert!(is_shown(&page, "town-trips"), "{path}: {page}");
+        assert_eq!(since(&page, "town-trips"), data_time.as_second(), "{path}");
+        let (_, rest) = banner(&page, "town-trips").unwrap();
+        let (before, details) = rest.split_once("<details").unwrap();
+        assert!(!before.contains("http_502"), "{path}: {before}");
+        let details = details.split("</details>").next().unwrap();
+        assert!(details.contains("data-reason-of=\"town-trips\""), "{path}: {details}");
+    }
+    let delays = town.page("/delays/town").await;
+    let (before, _) = delays.split_once("http_502").unwrap();
+    assert!(before.rfind("<details") > before.rfind("</details>"), "{delays}");
+    town.producer.set(good(&one_late(town.lines)));
+    let url = town.url("/stops/town/S");
+    let is_gone = async || !is_shown(&get(&url).await.text().await.unwrap(), "town-trips");
+    until("the banner is gone", is_gone).await;
+    assert_eq!(until_state(&town, "ok").await["unreliable_since"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_failed_poll_does_not_make_data_of_seconds_ago_unreliable() {
+    let town = Town::begin(["", "late_after = \"1h\""], one_late).await;
+    until_state(&town, "ok").await;
+    town.producer.set(down());
+    assert_eq!(until_state(&town, "stale").await["unreliable_since"], Value::Null);
+    assert!(!is_shown(&town.page("/stops/town/S").await, "town-trips"));
+}
+
+#[tokio::test]
+async fn data_of_years_ago_are_dated_with_their_year() {
+    const AT: i64 = 1_537_282_800;
+    let old = |lines: Lines| message(AT, vec![lines.behind("a1", 240)]);
+    let town = Town::begin(["", ""], old).await;
+    let feed = until_state(&town, "stale").await;
+    assert_eq!(feed["unreliable_since"], "2018-09-18T15:00:00Z");
+    for path in ["/stops/town/S", "/routes/town/A"] {
+        let page = town.page(path).await;
+        assert!(is_shown(&page, "town-trips"), "{path}");
+        assert_eq!(since(&page, "town-trips"), AT, "{path}");
+        assert!(banner(&page, "town-trips").unwrap().1.contains("Sep 2018, "), "{path}");
+    }
+    assert!(town.page("/delays/town").await.contains("2018"));
+}
+
+#[tokio::test]
+async fn a_feed_that_never_delivered_is_named_and_one_of_alerts_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    Lines::write(&schedule);
+    // Nothing listens on port 1.
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
+         [[feed]]\nid = \"town-trips\"\nurl = \"http://127.0.0.1:1/tu.pb\"\nstatic = \"town\"\npoll = \"1s\"\n",
+        schedule.to_str().unwrap(),
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    for (feed, state) in [("town", "ok"), ("town-trips", "failing")] {
+        let url = format!("{}/api/v1/feeds/{feed}", server.url);
+        until_json(&url, |found| found["state"] == state).await;
+    }
+    for path in ["/stops/town/S", "/routes/town/A", "/trips/town/a1"] {
+        let page = get(&format!("{}{path}", server.url)).await.text().await.unwrap();
+        assert!(is_shown(&page, "town-trips"), "{path}: {page}");
+    }
+    server.stop("-TERM");
+
+    let alerts = |_| message(now(), vec![alert(Some("A"), None, &[("", "Works")])]);
+    let town = Town::begin(["", ""], alerts).await;
+    let listed = town.url("/alerts/town");
+    let has_alert = async || get(&listed).await.text().await.unwrap().contains("data-alert=");
+    until("the alert is listed", has_alert).await;
+    town.producer.set(down());
+    until_state(&town, "stale").await;
+    for path in ["/stops/town/S", "/routes/town/A"] {
+        assert!(banner(&town.page(path).await, "town-trips").is_none(), "{path}");
+    }
+}
