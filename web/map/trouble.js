@@ -4,7 +4,7 @@ import { TROUBLE } from "../plain/states.js";
 import { clockOrDay, seconds } from "../plain/words.js";
 
 /** States in order of how much they take from riders, the worst last. */
-const GRAVITY = ["late", "stale", "paused", "failing"];
+const GRAVITY = ["late", "stale", "empty", "paused", "failing"];
 /** States in which vehicles stand where they were and not where they are. */
 export const STANDSTILL = ["stale", "failing", "paused"];
 
@@ -53,5 +53,5 @@ export function liveTrouble(regions) {
   const states = [...byId("feed-states").querySelectorAll("[data-state]")].map((shown) => shown.getAttribute("data-state") ?? "");
   if (states.length === 0) return null;
   const isPart = regions.filter(({ live }) => live.length > 0).length > states.length;
-  return `${isPart ? "Some live data" : "Live data"} ${states.some((state) => STANDSTILL.includes(state)) ? "missing" : "late"}`;
+  return `${isPart ? "Some live data" : "Live data"} ${states.some((state) => state !== "late") ? "missing" : "late"}`;
 }

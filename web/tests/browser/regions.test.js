@@ -488,6 +488,8 @@ describe("what is shown", () => {
       await page.goto(`${own.base}/map`, { waitUntil: "load" });
       await page.waitForSelector('.vehicles[data-stale="1"]', { state: "attached" });
       await page.waitForSelector('#feed-states [data-feed="ancient"] [data-state="stale"]');
+      const year = String(new Date(Date.now() - eightYears * 1_000).getUTCFullYear());
+      await page.locator('#feed-states [data-feed="ancient"]', { hasText: year }).waitFor();
       await page.waitForSelector('#live[data-status="stale"]');
     } finally {
       await context.close();
