@@ -90,6 +90,8 @@ def check_conversions(results, binary, folder):
         )
         if not archive.is_file():
             results.skip(f"NeTEx {source.name}", run.stderr.strip().splitlines()[-1][:200] if run.stderr else "no output")
+        elif not otp.read_trips(archive.read_bytes()):
+            results.skip(f"NeTEx {source.name}", "it has no journeys")
         elif java and jar:
             results.run(f"OpenTripPlanner: graph of {source.name}", otp.check_build, java, jar, archive, folder / f"graph-{source.stem}")
         else:

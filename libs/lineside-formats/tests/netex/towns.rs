@@ -1,5 +1,6 @@
 //! A small town: what it says as NeTEx it says as a timetable, in one file or in many.
 
+use std::collections::HashSet;
 use std::io::{Cursor, Read as _};
 
 use lineside_formats::{
@@ -239,13 +240,22 @@ fn a_zip_of_a_publication_without_any_location_has_its_stops_in_the_city_of_the_
     let body = without_elements(&town, "Location");
     let problems = read(&body).problems;
     assert!(problems.counts().any(|(_, code, n)| (code, n) == ("stop_without_location", 4)));
-    let all_at = |body: &str, expected: (f64, f64)| {
+    let all_near = |body: &str, expected: (f64, f64)| {
         let points = zipped_points(body);
-        assert!(points.len() == 4 && points.iter().all(|it| it.1 == Some(expected)), "{points:?}");
+        let is_near = |(lat, lon): (f64, f64)| {
+            (lat - expected.0).abs() < 0.001 && (lon - expected.1).abs() < 0.001
+        };
+        assert!(
+            points.len() == 4 && points.iter().all(|it| it.1.is_some_and(is_near)),
+            "{points:?}"
+        );
+        // OpenTripPlanner refuses a schedule of which all stops are at one point.
+        let different: HashSet<_> = points.iter().map(|it| format!("{:?}", it.1)).collect();
+        assert_eq!(different.len(), 4);
     };
-    all_at(&body, (59.9109, 10.7528));
+    all_near(&body, (59.9109, 10.7528));
     // Not 0, 0, which validators take for a mistake.
-    all_at(&body.replace(":NO-NeTEx-networktimetable", ""), (51.4779, -0.0015));
+    all_near(&body.replace(":NO-NeTEx-networktimetable", ""), (51.4779, -0.0015));
 }
 
 #[test]
@@ -260,8 +270,11 @@ fn a_station_is_where_a_stop_of_it_is_put_and_a_lone_stop_in_the_middle() {
         .replace("</stopPlaces>", lone);
     let points = zipped_points(&body);
     assert_eq!(points.len(), 5);
-    // The quay of the other end is beside the harbor, its station where the quay is, and the rest in the middle of one stop.
-    assert!(points.iter().all(|it| it.1 == Some((59.9, 10.74))), "{points:?}");
+    // The quay of the other end is beside the harbor, its station where the quay is, and the rest around the one located stop.
+    let is_near =
+        |(lat, lon): (f64, f64)| (lat - 59.9).abs() < 0.001 && (lon - 10.74).abs() < 0.001;
+    assert!(points.iter().all(|it| it.1.is_some_and(is_near)), "{points:?}");
+    assert!(points.iter().filter(|it| it.1 == Some((59.9, 10.74))).count() >= 3, "{points:?}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Where stops are put in a GTFS zip of which no file of the publication says where they are.
 //!
 //! Software that reads GTFS refuses a stop without coordinates. A station is put where its first stop is, any other stop
-//! where the nearest stop before or after it on a pattern or journey is. What is left is put in the middle of the located
-//! stops, and where no stop is located in the city of the time zone.
+//! where the nearest stop before or after it on a pattern or journey is. What is left is put around the middle of the located
+//! stops, and where no stop is located around a point in the city of the time zone: OpenTripPlanner refuses a schedule of
+//! which all stops are at one point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,6 +39,8 @@ const CITIES: [(&str, Degrees); 21] = [
 ];
 /// The observatory of Greenwich: not 0, 0, which readers of GTFS take for a mistake.
 const GREENWICH: Degrees = (51.4779, -0.0015);
+/// Degrees between two stops that are put around one point, some 20 m.
+const SPACING: f64 = 0.0002;
 
 /// A place for a stop that has none itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +54,16 @@ pub(super) enum StandIn {
 }
 
 impl StandIn {
+    /// The same, moved by some degrees.
+    fn move_by(self, (lat, lon): Degrees) -> StandIn {
+        let moved = |point: Degrees| (point.0 + lat, point.1 + lon);
+        match self {
+            StandIn::Neighbour(point) => StandIn::Neighbour(moved(point)),
+            StandIn::Middle(point) => StandIn::Middle(moved(point)),
+            StandIn::City(point) => StandIn::City(moved(point)),
+        }
+    }
+
     pub(super) fn point(self) -> Degrees {
         match self {
             StandIn::Neighbour(point) | StandIn::Middle(point) | StandIn::City(point) => point,
@@ -75,9 +88,8 @@ impl StandIn {
 
 /// Places for stops that have none themselves.
 pub(super) struct StandInPoints {
-    /// By `stop_id`.
-    neighbours: HashMap<Text, Degrees>,
-    /// For all others.
+    by_stop_id: HashMap<Text, StandIn>,
+    /// For a stop that was not among the rows.
     elsewhere: StandIn,
 }
 
@@ -101,13 +113,30 @@ impl StandInPoints {
             // Stations of which only now a stop has a place.
             search.take_stations(rows);
         }
-        StandInPoints { neighbours: search.found, elsewhere }
+        let neighbours = search.found.into_iter();
+        let mut by_stop_id: HashMap<Text, StandIn> =
+            neighbours.map(|(stop, point)| (stop, StandIn::Neighbour(point))).collect();
+        // In the order of the rows, so that the same publication gives the same zip.
+        let unplaced = rows.iter().filter(|row| search.missing.contains(&row.id));
+        by_stop_id.extend(
+            unplaced
+                .zip(square_offsets(search.missing.len()))
+                .map(|(row, offset)| (row.id, elsewhere.move_by(offset))),
+        );
+        StandInPoints { by_stop_id, elsewhere }
     }
 
     /// The place that stands in for that of a stop.
     pub(super) fn find(&self, stop: Text) -> StandIn {
-        self.neighbours.get(&stop).map_or(self.elsewhere, |point| StandIn::Neighbour(*point))
+        self.by_stop_id.get(&stop).copied().unwrap_or(self.elsewhere)
     }
+}
+
+/// Offsets in degrees that fill a square around 0, 0 row by row.
+fn square_offsets(n: usize) -> impl Iterator<Item = Degrees> {
+    let side = (1..).find(|side| side * side >= n).unwrap_or(1);
+    let offset = move |at: usize| (at as f64 - (side - 1) as f64 / 2.0) * SPACING;
+    (0..n).map(move |at| (offset(at / side), offset(at % side)))
 }
 
 /// The place of stops that no located stop is near.
