@@ -101,6 +101,11 @@ fn add_languages(system: &mut System, others: &[(String, Vec<Named>)], to: Targe
 fn write(files: &[Named], system: System, version: Version) -> Converted {
     let System { language, files: mut read, problems, mut losses } = system;
     let has_hours = version == Version::Three && complete(files, &mut read, &language);
+    if version == Version::Three
+        && let Some(file) = read.get_mut(&FileKind::SystemInformation)
+    {
+        losses.merge(file.content.fit_version_three(None));
+    }
     let mut out: Vec<Named> = Vec::new();
     let mut listed: Vec<(&str, String)> = Vec::new();
     let mut counts = 0;

@@ -176,7 +176,10 @@ async fn answer(
                     Some(_) => parts.find(|part| part.language.as_deref() == language),
                     None => parts.next(),
                 };
-                converted(app, &feed, &part.ok_or_else(unknown)?, (kind, version), wants).await
+                let part = part.ok_or_else(unknown)?;
+                let manifest_url = format!("{base}/gbfs/manifest.json");
+                let to = Conversion { kind, version, manifest_url };
+                converted(app, &feed, &part, to, wants).await
             }
         }
     };
@@ -314,18 +317,33 @@ fn read(part: &Part, kind: FileKind, language: &str) -> Option<Result<(Content, 
     Some(read.map(|(file, _)| (file.content, file.head)))
 }
 
+/// What a file of a producer becomes.
+struct Conversion {
+    kind: FileKind,
+    version: Version,
+    /// The manifest of this server, whose address depends on how the client calls the server.
+    manifest_url: String,
+}
+
+impl Conversion {
+    /// Whether the manifest stands in the file.
+    fn has_manifest(&self) -> bool {
+        self.kind == FileKind::SystemInformation && self.version == Version::Three
+    }
+}
+
 /// A file of the producer's, in our version.
 async fn converted(
     app: &App,
     system: &Arc<Feed>,
     part: &Part,
-    (kind, version): (FileKind, Version),
+    to: Conversion,
     wants: &Wants,
 ) -> Result<Response, Refusal> {
     let status = part.feed.status();
     let held = found::held(app, &part.feed, &status)?;
     let snapshot = held.snapshot();
-    let form = form(system, &held, part, (kind, version)).await?;
+    let form = form(system, &held, part, to).await?;
     let reply = Representation::hashed(KIND, form.body.clone(), form.of)
         .modified_as_said(Some(snapshot.modified()))
         .reply(wants, app);
@@ -342,12 +360,13 @@ async fn form(
     system: &Arc<Feed>,
     held: &Held,
     part: &Part,
-    (kind, version): (FileKind, Version),
+    to: Conversion,
 ) -> Result<Arc<Form>, Refusal> {
+    let Conversion { kind, version, .. } = to;
     let prepared = Prepared::of(held, held.config())?;
     let mut made = prepared.forms(version).lock().await;
     let beside = Beside::of(system, part, kind, version);
-    let of = beside.hash(held.snapshot().hash, version);
+    let of = beside.hash(held.snapshot().hash, &to);
     let is_its = |form: &&Arc<Form>| form.of == of && form.language == part.language;
     if let Some(form) = made.iter().find(is_its) {
         return Ok(Arc::clone(form));
@@ -359,6 +378,9 @@ async fn form(
         let (file, _) = decode_file(kind, &bytes, &language, &FileLimits::default())?;
         let mut content = file.content;
         beside.add_to(&mut content, &file.head, &language);
+        if to.has_manifest() {
+            content.fit_version_three(Some(&to.manifest_url));
+        }
         Ok(encode_file(&content, &file.head, version, &language).map(|it| it.body))
     });
     let unreadable = |error: Error| Refusal::NoData {
@@ -397,10 +419,13 @@ impl Beside {
     }
 
     /// Of all that a form is made of.
-    fn hash(&self, own: u128, version: Version) -> u128 {
+    fn hash(&self, own: u128, to: &Conversion) -> u128 {
         let mut hash = Xxh3::new();
         hash.update(&own.to_le_bytes());
-        hash.update(&[version.major()]);
+        hash.update(&[to.version.major()]);
+        if to.has_manifest() {
+            hash.update(to.manifest_url.as_bytes());
+        }
         for (_, part) in &self.parts {
             let its = part.feed.snapshot().map_or(0, |snapshot| snapshot.hash);
             hash.update(&its.to_le_bytes());

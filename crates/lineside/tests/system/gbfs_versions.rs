@@ -375,7 +375,8 @@ async fn all_systems_stand_in_the_manifest_and_what_2_cannot_say_is_left_out() {
             (
                 "system_information",
                 json!({"system_id": "quays", "languages": ["de", "en"], "name": name,
-            "opening_hours": "24/7", "timezone": "Europe/Oslo"}),
+            "opening_hours": "24/7", "timezone": "Europe/Oslo", "phone_number": "1-800-555-1234",
+            "email": "riders@quays.example", "manifest_url": "https://quays.example/manifest.json"}),
             ),
             (
                 "vehicle_status",
@@ -404,6 +405,13 @@ async fn all_systems_stand_in_the_manifest_and_what_2_cannot_say_is_left_out() {
     assert_eq!(system["data"]["language"], "de");
     assert_eq!(system["data"]["name"], "Kai");
     assert_eq!(system["data"].get("opening_hours"), None);
+    // What version 3 asks of contacts is there, and no manifest but ours.
+    let system = get_json(&format!("{url}/gbfs/new/3/system_information.json")).await;
+    assert_eq!(system["data"].get("phone_number"), None, "not of E.164");
+    assert_eq!(system["data"]["feed_contact_email"], "riders@quays.example");
+    assert_eq!(system["data"]["manifest_url"], format!("{url}/gbfs/manifest.json"));
+    let unnamed = get_json(&format!("{url}/gbfs/old/3/system_information.json")).await;
+    assert_eq!(unnamed["data"]["feed_contact_email"], "feed-contact-unknown@example.org");
     let bikes = get_json(&format!("{url}/gbfs/new/2/free_bike_status.json")).await;
     assert_eq!(
         bikes["data"]["bikes"][0],

@@ -7,6 +7,7 @@
 //! Of a record every field is read for itself (`record.rs` has how), by what producers write and not only by what they
 //! should: whatever is odd is a problem that names file and field, and a bad field costs nothing else.
 
+mod contacts;
 mod discovery;
 mod document;
 mod encode;
@@ -25,6 +26,7 @@ pub mod values;
 mod writing;
 pub mod zones;
 
+pub use contacts::FEED_CONTACT_STAND_IN;
 pub use discovery::{Discovery, Entry, decode, rewrite};
 pub use document::ttl;
 pub use encode::{

@@ -1,0 +1,103 @@
+//! What version 3 asks of the contacts in a system's information, and files of version 2 need not have.
+
+use smol_str::SmolStr;
+
+use super::file::Content;
+use crate::Losses;
+
+/// The `feed_contact_email` of a system that names nobody: version 3 requires one. The domain is reserved for examples
+/// (RFC 2606).
+pub const FEED_CONTACT_STAND_IN: &str = "feed-contact-unknown@example.org";
+
+/// Digits of a telephone number of E.164.
+const PHONE_DIGITS_MAX: usize = 15;
+
+impl Content {
+    /// Has a system's information say its contacts as version 3 asks for them: the telephone number in the form of E.164, an
+    /// address for questions about the feed, and the manifest at `manifest_url`, that of the producer lists other addresses.
+    /// Returns what is left out.
+    pub fn fit_version_three(&mut self, manifest_url: Option<&str>) -> Losses {
+        let mut losses = Losses::new();
+        let Content::SystemInformation(system) = self else { return losses };
+        if let Some(phone) = system.phone_number.take() {
+            system.phone_number = normalize_phone(&phone);
+            if system.phone_number.is_none() {
+                losses.push("phone_number", "it is not in the form of E.164", Some(&phone));
+            }
+        }
+        if system.feed_contact_email.is_none() {
+            let email = system.email.clone();
+            system.feed_contact_email =
+                email.or_else(|| Some(SmolStr::new_static(FEED_CONTACT_STAND_IN)));
+        }
+        let named = std::mem::replace(&mut system.manifest_url, manifest_url.map(SmolStr::new));
+        if named.is_some() {
+            let why = "it lists the addresses of the producer";
+            losses.push("manifest_url", why, named.as_deref());
+        }
+        losses
+    }
+}
+
+/// A telephone number without the signs between its digits; none where it does not begin with `+` and a country.
+fn normalize_phone(text: &str) -> Option<SmolStr> {
+    let is_sign = |c: char| matches!(c, ' ' | '-' | '.' | '\u{a0}');
+    let digits: String = text.trim().strip_prefix('+')?.chars().filter(|c| !is_sign(*c)).collect();
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (2..=PHONE_DIGITS_MAX).contains(&digits.len())
+        && !digits.starts_with('0');
+    is_number.then(|| smol_str::format_smolstr!("+{digits}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gbfs::records::SystemInformation;
+
+    fn fit(system: SystemInformation, manifest_url: Option<&str>) -> (SystemInformation, Losses) {
+        let mut content = Content::SystemInformation(Box::new(system));
+        let losses = content.fit_version_three(manifest_url);
+        let Content::SystemInformation(system) = content else { unreachable!() };
+        (*system, losses)
+    }
+
+    #[test]
+    fn a_number_that_names_its_country_is_written_in_digits_and_any_other_is_lost() {
+        for (text, expected) in [
+            ("+18005551234", Some("+18005551234")),
+            ("+33 1 23-45.67", Some("+331234567")),
+            ("1-800-555-1234", None),
+            ("+44 (0)20 7946 0123", None),
+            ("+0123", None),
+            ("+1234567890123456", None),
+            ("+", None),
+        ] {
+            let system =
+                SystemInformation { phone_number: Some(text.into()), ..Default::default() };
+            let (system, losses) = fit(system, None);
+            assert_eq!(system.phone_number.as_deref(), expected, "{text}");
+            let lost: Vec<_> = losses.iter().map(|loss| loss.kind).collect();
+            assert_eq!(lost.is_empty(), expected.is_some(), "{text}: {lost:?}");
+        }
+    }
+
+    #[test]
+    fn a_feed_has_a_contact_and_the_manifest_that_lists_it() {
+        let own = SystemInformation {
+            email: Some("riders@a.example".into()),
+            feed_contact_email: Some("feed@a.example".into()),
+            manifest_url: Some("https://a.example/manifest.json".into()),
+            ..Default::default()
+        };
+        let contact = |system: &SystemInformation| system.feed_contact_email.clone().unwrap();
+        let (kept, losses) = fit(own.clone(), Some("https://b.example/manifest.json"));
+        assert_eq!(contact(&kept), "feed@a.example");
+        assert_eq!(kept.manifest_url.as_deref(), Some("https://b.example/manifest.json"));
+        assert_eq!(losses.total(), 1);
+        let (of_riders, losses) = fit(SystemInformation { feed_contact_email: None, ..own }, None);
+        assert_eq!(contact(&of_riders), "riders@a.example");
+        assert_eq!((of_riders.manifest_url, losses.total()), (None, 1));
+        let (unknown, losses) = fit(SystemInformation::default(), None);
+        assert_eq!((contact(&unknown).as_str(), losses.total()), (FEED_CONTACT_STAND_IN, 0));
+    }
+}
