@@ -20,6 +20,8 @@ use lineside_ingest::{MatchCount, SiriIds};
 use serde_json::{Value, json};
 
 pub(crate) use bikes::DISCOVERY;
+#[cfg(test)]
+pub(crate) use realtime::state_of;
 pub(crate) use realtime::{Schedule, comes_to};
 
 /// What can be written.

@@ -108,7 +108,7 @@ pub(super) fn convert(
             if let Read::GtfsRt(shallow) = read {
                 losses::of_extensions(shallow, "JSON has no name for it", |_| true, &mut losses);
             }
-            write(&message, to)?
+            write(&message, to, &mut losses)?
         }
         (Target::SiriXml, Read::Siri(siri, _)) => {
             counts = elements_of(siri);
@@ -211,11 +211,13 @@ fn message_of(
     }
 }
 
-fn write(message: &FeedMessage, to: Target) -> Result<Bytes, Refusal> {
+fn write(message: &FeedMessage, to: Target, losses: &mut Losses) -> Result<Bytes, Refusal> {
     if to == Target::GtfsRtJson {
         let mut out = Vec::new();
         let entities = message.entity.iter().cloned().map(|mut entity| {
-            gtfs_rt::remove_extensions(&mut entity);
+            for field in gtfs_rt::remove_extensions(&mut entity) {
+                losses.push(field, "JSON has no name for it", Some(&entity.id));
+            }
             entity
         });
         let written = gtfs_rt::to_json(&mut out, &message.header, entities);
@@ -228,7 +230,7 @@ fn write(message: &FeedMessage, to: Target) -> Result<Bytes, Refusal> {
 }
 
 /// The state of a network that the message makes, at the message's own time.
-fn state_of(
+pub(crate) fn state_of(
     message: &FeedMessage,
     schedule: Option<Arc<Dataset>>,
 ) -> Result<(Arc<NetworkState>, Problems), Refusal> {
@@ -242,7 +244,7 @@ fn state_of(
     if let Some(dataset) = schedule {
         writer.apply_dataset(dataset, at);
     }
-    let bytes = write(message, Target::GtfsRt)?;
+    let bytes = write(message, Target::GtfsRt, &mut Losses::new())?;
     let applied = writer.apply_snapshot(NAME.as_str(), bytes, at)?;
     Ok((network.state(), applied.problems))
 }

@@ -151,6 +151,48 @@ fn ids_of_siri_become_the_schedules() {
     }
 }
 
+/// A schedule of journey J on 21 November 2026, with these rows of `stop_times.txt`.
+fn schedule(calls: &str) -> Vec<u8> {
+    let calls = format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n{calls}");
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in [
+        ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
+        ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nR,R,1,1\nS,S,1,2\nT,T,1,3\nX,X,1,4\n"),
+        ("routes.txt", "route_id,route_short_name,route_type\nL,1,3\n"),
+        ("trips.txt", "route_id,service_id,trip_id\nL,W,J\n"),
+        ("stop_times.txt", &calls),
+        ("calendar_dates.txt", "service_id,date,exception_type\nW,20261121,1\n"),
+    ] {
+        writer.start_file(name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn the_json_of_a_journey_after_midnight_has_no_field_of_our_own() {
+    let night = ET
+        .replace("2026-11-21T12:0", "2026-11-22T00:0")
+        .replace("2026-11-21T12:10", "2026-11-22T00:10")
+        .replace(
+            "<DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>",
+            "<FramedVehicleJourneyRef><DataFrameRef>2026-11-22</DataFrameRef>\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
+        );
+    let zip = schedule("J,24:05:00,24:05:00,S,1\nJ,24:09:00,24:09:00,T,2\n");
+    let by = |target| {
+        converted(body(&night), target, Some(file(&zip))).unwrap_or_else(|why| panic!("{why:?}"))
+    };
+    let (message, _) = gtfs_rt::decode(by(Target::GtfsRt).0, &gtfs_rt::Limits::default()).unwrap();
+    let trip = &message.entity[0].trip_update.as_ref().unwrap().trip;
+    assert_eq!(trip.named_start_date.as_deref(), Some("20261122"), "protobuf has it");
+    let (text, converted) = by(Target::GtfsRtJson);
+    assert!(converted.losses.iter().any(|loss| loss.kind == "named_start_date"));
+    let json: Value = serde_json::from_slice(&text).unwrap();
+    let trip = &json["entity"][0]["trip_update"]["trip"];
+    assert_eq!((&trip["start_date"], trip.get("named_start_date")), (&json!("20261121"), None));
+}
+
 #[test]
 fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
     let extra = ET.replace(
@@ -165,23 +207,8 @@ fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
         "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
          <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
     );
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, text) in [
-        ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
-        ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nR,R,1,1\nS,S,1,2\nT,T,1,3\nX,X,1,4\n"),
-        ("routes.txt", "route_id,route_short_name,route_type\nL,1,3\n"),
-        ("trips.txt", "route_id,service_id,trip_id\nL,W,J\n"),
-        (
-            "stop_times.txt",
-            "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
-             J,12:00:00,12:00:00,R,1\nJ,12:05:00,12:05:00,S,2\nJ,12:20:00,12:20:00,T,3\n",
-        ),
-        ("calendar_dates.txt", "service_id,date,exception_type\nW,20261121,1\n"),
-    ] {
-        writer.start_file(name, SimpleFileOptions::default()).unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
-    }
-    let zip = writer.finish().unwrap().into_inner();
+    let zip =
+        schedule("J,12:00:00,12:00:00,R,1\nJ,12:05:00,12:05:00,S,2\nJ,12:20:00,12:20:00,T,3\n");
     let (pb, known) = converted(body(&framed), Target::GtfsRt, Some(file(&zip)))
         .unwrap_or_else(|why| panic!("{why:?}"));
     let (message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
