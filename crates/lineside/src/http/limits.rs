@@ -74,8 +74,8 @@ pub(crate) const DEPARTURES_MAX: usize = 40;
 
 /// Journeys or situations in one part of an answer of SIRI; some kilobytes each.
 pub(crate) const SIRI_ELEMENTS_MAX: usize = 3_000;
-/// Journeys or situations in one answer of SIRI that has no parts, because the client does not say its name.
-pub(crate) const SIRI_WHOLE_MAX: usize = 5_000;
+/// Bytes of one answer of SIRI that has no parts, because the client does not say its name: some 9,000 journeys of 25 calls.
+pub(crate) const SIRI_WHOLE_BYTES_MAX: usize = 128 << 20;
 /// Vehicles in one answer of SIRI; a country's fit.
 pub(crate) const SIRI_VEHICLES_MAX: usize = 15_000;
 /// Records in one part of the Nordic form where `maxSize` does not say how many.
@@ -122,7 +122,7 @@ pub(crate) const COMPRESS_BYTES_MIN: usize = 1024;
 /// Bodies longer than this are compressed away from the threads that serve sockets.
 pub(crate) const COMPRESS_INLINE_BYTES_MAX: usize = 32 * 1024;
 /// Bodies longer than this go out as they are: compressing them would take seconds.
-pub(crate) const COMPRESS_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(crate) const COMPRESS_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Bytes of the compressed bodies that are kept for the next client, and how many those are.
 pub(crate) const COMPRESSED_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// See [`COMPRESSED_KEPT_BYTES_MAX`].

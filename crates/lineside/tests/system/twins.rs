@@ -103,8 +103,7 @@ impl Twins {
         let mut board = get_json(&url).await["items"].as_array().unwrap().clone();
         for departure in &mut board {
             let departure = departure.as_object_mut().unwrap();
-            // An extra trip's name has its date in one format and not in the other.
-            departure.retain(|key, _| !["feed", "id", "source", "links"].contains(&key.as_str()));
+            departure.retain(|key, _| !["feed", "source", "links"].contains(&key.as_str()));
         }
         board.sort_by_key(|it| (it["scheduled"].to_string(), it["trip_id"].to_string()));
         board
@@ -144,10 +143,7 @@ fn vehicles(entities: &[Value]) -> BTreeMap<String, Value> {
         let said = json!({
             "trip": vehicle["trip"]["trip_id"],
             "route": vehicle["trip"]["route_id"],
-            "start_time": vehicle["trip"]["start_time"].as_str().filter(|_| {
-                vehicle["trip"]["schedule_relationship"] != "NEW"
-                    && vehicle["trip"]["schedule_relationship"] != "ADDED"
-            }),
+            "start_time": vehicle["trip"]["start_time"],
             "position": vehicle["position"],
             "stop": vehicle["stop_id"],
             "stands": stands,

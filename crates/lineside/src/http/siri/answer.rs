@@ -12,7 +12,7 @@ use lineside_ingest::Record;
 use lineside_ingest::limits::BOARD_TICK;
 use lineside_ingest::siri::{
     Before, Elements, Selection, Service, VEHICLE_VALID_FOR, Visits, lines, select, select_after,
-    stop_points, stop_visits,
+    size, stop_points, stop_visits,
 };
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::Xxh3;
@@ -21,7 +21,8 @@ use super::asked::{Asked, Subject};
 use super::fault::Fault;
 use super::scene::Scene;
 use crate::http::limits::{
-    SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX, SIRI_VISITS_MAX, SIRI_WHOLE_MAX,
+    SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX, SIRI_VISITS_MAX,
+    SIRI_WHOLE_BYTES_MAX,
 };
 
 /// The version of SIRI that answers are of.
@@ -42,16 +43,27 @@ pub(super) struct Told {
     pub(super) known: Known,
 }
 
-/// How much one answer may hold. The whole answer to a client that does not say its name, and cannot come back for the rest,
-/// may hold more than a part.
-pub(super) fn room(subject: Subject) -> usize {
-    match subject {
-        Subject::Records(Service::VehicleMonitoring) => SIRI_VEHICLES_MAX,
-        Subject::Records(Service::EstimatedTimetable | Service::SituationExchange) => {
-            SIRI_WHOLE_MAX
-        }
-        Subject::Visits => SIRI_VISITS_MAX,
-        Subject::Lines | Subject::StopPoints => SIRI_DISCOVERED_MAX,
+/// How much one answer may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnswerRoom {
+    pub(super) records: usize,
+    /// Bytes of XML, as far as they can be estimated before anything is written.
+    pub(super) bytes: usize,
+}
+
+impl AnswerRoom {
+    /// The room of a whole answer. Journeys and situations have no number: a client that does not say its name cannot come back
+    /// for the rest.
+    pub(super) fn for_whole(subject: Subject) -> Self {
+        let records = match subject {
+            Subject::Records(Service::VehicleMonitoring) => SIRI_VEHICLES_MAX,
+            Subject::Records(Service::EstimatedTimetable | Service::SituationExchange) => {
+                usize::MAX
+            }
+            Subject::Visits => SIRI_VISITS_MAX,
+            Subject::Lines | Subject::StopPoints => SIRI_DISCOVERED_MAX,
+        };
+        Self { records, bytes: SIRI_WHOLE_BYTES_MAX }
     }
 }
 
@@ -64,7 +76,7 @@ pub(super) fn message(scene: &Scene, subject: Subject, asked: &Asked) -> Result<
         }
         Subject::Records(_) | Subject::Visits => {
             let message_ref = asked.message_ref.as_deref();
-            delivery(scene, subject, asked, room(subject))
+            delivery(scene, subject, asked, AnswerRoom::for_whole(subject))
                 .map(|made| whole(scene, message_ref, made))
         }
     };
@@ -106,11 +118,11 @@ pub(super) fn delivery(
     scene: &Scene,
     subject: Subject,
     asked: &Asked,
-    room: usize,
+    room: AnswerRoom,
 ) -> Result<ServiceDelivery, Fault> {
     match subject {
         Subject::Records(service) => find_all_records(scene, service, asked, room),
-        Subject::Visits => visits(scene, asked, room),
+        Subject::Visits => visits(scene, asked, room.records),
         Subject::Lines | Subject::StopPoints => {
             Err(Fault::not_offered("lines and stops are asked for by themselves"))
         }
@@ -122,20 +134,30 @@ fn find_all_records(
     scene: &Scene,
     service: Service,
     asked: &Asked,
-    room: usize,
+    room: AnswerRoom,
 ) -> Result<ServiceDelivery, Fault> {
-    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).filter(|most| *most <= room);
-    let selected = select_records(scene, service, asked, &Known::new(), wished.unwrap_or(room))?;
+    let AnswerRoom { records, bytes } = room;
+    let wished = asked.most.and_then(|it| usize::try_from(it).ok()).filter(|most| *most <= records);
+    let selected = select_records(scene, service, asked, &Known::new(), wished.unwrap_or(records))?;
     if selected.has_more && wished.is_none() {
-        return Err(Fault::too_much(format!(
-            "there is more than the {room} records that are left in this answer: send a RequestorRef (requestorId) \
-             to get all in parts, or ask by DatasetId or LineRef"
-        )));
+        return Err(too_much(&format!("{records} records")));
     }
-    Ok(build_told(scene, service, asked, selected).delivery)
+    let told = build_told(scene, service, asked, selected, bytes);
+    let told = told.ok_or_else(|| too_much(&format!("{bytes} bytes")))?;
+    Ok(told.delivery)
+}
+
+fn too_much(left: &str) -> Fault {
+    Fault::too_much(format!(
+        "there is more than the {left} that are left in this answer: ask by DatasetId or LineRef, or get all in parts from \
+         /siri/rest with a requestorId or from /siri/services with a RequestorRef"
+    ))
 }
 
 /// The wanted records that are newer than what is known, at most `most` of them and as many as are asked for.
+///
+/// # Errors
+/// A fault where none are asked for: such an answer would never come to an end.
 pub(super) fn records(
     scene: &Scene,
     service: Service,
@@ -143,10 +165,14 @@ pub(super) fn records(
     known: &Known,
     most: usize,
 ) -> Result<Told, Fault> {
+    if asked.most == Some(0) {
+        return Err(Fault::bad("MaximumVehicles or maxSize: expected at least 1"));
+    }
     let wished = asked.most.and_then(|it| usize::try_from(it).ok()).unwrap_or(most);
     let selected = select_records(scene, service, asked, known, wished.min(most))?;
     let has_more = selected.has_more;
-    let mut told = build_told(scene, service, asked, selected);
+    let told = build_told(scene, service, asked, selected, usize::MAX);
+    let mut told = told.ok_or_else(|| too_much("records"))?;
     told.delivery.more_data = has_more.then_some(true);
     Ok(told)
 }
@@ -182,20 +208,23 @@ fn select_records<'a>(
     Ok(all)
 }
 
+/// Makes a delivery of records; none where they have more than `bytes_max` bytes.
 fn build_told(
     scene: &Scene,
     service: Service,
     asked: &Asked,
     selected: SelectedRecords<'_>,
-) -> Told {
+    bytes_max: usize,
+) -> Option<Told> {
     let mut elements = Elements::default();
+    let mut bytes_left = bytes_max;
     for (seen, records) in scene.networks.iter().zip(selected.records) {
         for record in records {
-            elements.push(&seen.state, record);
+            bytes_left = bytes_left.checked_sub(elements.push(&seen.state, record))?;
         }
     }
     let head = head(scene, asked.message_ref.as_deref());
-    Told { delivery: of_elements(scene, service, elements, head), known: selected.known }
+    Some(Told { delivery: of_elements(scene, service, elements, head), known: selected.known })
 }
 
 /// A hash of which wanted records there are, whatever they say.
@@ -305,6 +334,18 @@ pub(super) fn find_first_visits(
     Ok(ServiceDelivery { stop_monitorings: vec![stop_monitoring], ..ServiceDelivery::default() })
 }
 
+/// About how many bytes of XML the records of a delivery take.
+pub(super) fn estimate_bytes(delivery: &ServiceDelivery) -> usize {
+    let journeys = delivery.estimated_timetables.iter().flat_map(|it| it.journeys());
+    let vehicles = delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities);
+    let situations = delivery.situation_exchanges.iter().flat_map(|it| &it.situations);
+    let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
+    journeys.map(size::journey_bytes).sum::<usize>()
+        + vehicles.count() * size::ACTIVITY_BYTES
+        + situations.map(size::situation_bytes).sum::<usize>()
+        + visits.sum::<usize>() * size::VISIT_BYTES
+}
+
 /// How many journeys, vehicles, situations and visits a delivery holds.
 pub(super) fn n_elements(delivery: &ServiceDelivery) -> usize {
     let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
@@ -397,3 +438,6 @@ pub(super) fn whole(
 pub(super) fn wrap(payload: Payload) -> Message {
     Message { version: Some(VERSION.into()), payloads: vec![payload] }
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,9 +103,9 @@ async fn answered(
         let fault = Fault::bad("maxSize: expected at least 1");
         return Ok(refused(&scene, subject, &fault, form));
     }
+    asked.name_vehicle_request(&scene, subject);
     match parameters.one_of_any_case("requestorId") {
         None => {
-            asked.name_vehicle_request(&scene, subject);
             let answer = app.siri().answer(app, &scene, subject, asked, form).await?;
             Ok(reply(app, &scene, answer, wants, form).await)
         }

@@ -18,7 +18,7 @@ use lineside_ingest::siri::Service;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{self, Known, delivery, faulty, whole, wrap};
+use super::answer::{self, AnswerRoom, Known, delivery, faulty, whole, wrap};
 use super::asked::{Asked, Question, Subject};
 use super::desk::{Desk, Requestor, RequestorId};
 use super::fault::Fault;
@@ -28,7 +28,9 @@ use crate::address::client_network;
 use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::limits::{self, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX, SIRI_REQUEST_BYTES_MAX};
+use crate::http::limits::{
+    self, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX, SIRI_REQUEST_BYTES_MAX, SIRI_WHOLE_BYTES_MAX,
+};
 use crate::http::parameters::Parameters;
 use crate::http::proxies::Peer;
 use crate::http::reply::Wants;
@@ -227,11 +229,11 @@ impl PostedRequest<'_> {
         Asked { datasets, excluded, ..asked }
     }
 
-    /// How many elements of a service one answer may hold.
-    fn room(&self, subject: Subject) -> usize {
+    /// How many records of a service one answer may hold.
+    fn records_max(&self, subject: Subject) -> usize {
         match (subject, &self.requestor) {
             (Subject::Records(service), Some(_)) => answer::part_max(service),
-            _ => answer::room(subject),
+            _ => AnswerRoom::for_whole(subject).records,
         }
     }
 
@@ -241,23 +243,29 @@ impl PostedRequest<'_> {
         let mut all = ServiceDelivery::default();
         // However many deliveries are asked for, together they hold no more than one answer may.
         let mut left: HashMap<Subject, usize> = HashMap::new();
+        let mut bytes = SIRI_WHOLE_BYTES_MAX;
         let mut learned = Vec::new();
         for (subject, question) in list_questions(request)? {
-            let room = left.entry(subject).or_insert_with(|| self.room(subject));
+            let records = left.entry(subject).or_insert_with(|| self.records_max(subject));
             let made = question.asked().and_then(|mut asked| {
                 asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
+                asked.name_vehicle_request(self.scene, subject);
                 let asked = self.narrow(asked);
                 match (subject, &self.requestor) {
                     (Subject::Records(service), Some(id)) => {
                         let requestor = Requestor::new(id.clone(), service, &asked);
-                        self.find_next_part(requestor, &asked, *room, &mut learned)
+                        self.find_next_part(requestor, &asked, *records, &mut learned)
                     }
-                    _ => delivery(self.scene, subject, &asked, *room),
+                    _ => {
+                        let room = AnswerRoom { records: *records, bytes };
+                        delivery(self.scene, subject, &asked, room)
+                    }
                 }
             });
             let made =
                 made.unwrap_or_else(|fault| faulty(self.scene, subject, &Asked::default(), &fault));
-            *room = room.saturating_sub(answer::n_elements(&made));
+            *records = records.saturating_sub(answer::n_elements(&made));
+            bytes = bytes.saturating_sub(answer::estimate_bytes(&made));
             all.more_data = all.more_data.or(made.more_data);
             all.status = all.status.or(made.status);
             all.estimated_timetables.extend(made.estimated_timetables);

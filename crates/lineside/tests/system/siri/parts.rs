@@ -54,6 +54,21 @@ async fn whoever_posts_while_there_is_more_is_given_everything_and_comes_to_an_e
 }
 
 #[tokio::test]
+async fn a_part_of_no_vehicles_is_refused_as_it_would_never_end() {
+    let request = "<MaximumVehicles>0</MaximumVehicles>";
+    let named = plain(&format!(
+        "<ServiceRequest><RequestorRef>none at all</RequestorRef>\
+         <VehicleMonitoringRequest>{request}</VehicleMonitoringRequest></ServiceRequest>"
+    ));
+    let response = posted("/siri/services", &named).await;
+    let told = delivery(message(&response.bytes().await.unwrap()));
+    assert_eq!((told.status, told.more_data), (Some(false), None));
+    assert!(told.vehicle_monitorings[0].head.error_condition.is_some());
+    let rest = get(&format!("{}/siri/rest/vm?requestorId=none&maxSize=0", shared_demo())).await;
+    assert_eq!(rest.status(), 400);
+}
+
+#[tokio::test]
 async fn a_posted_request_is_narrowed_by_its_address_and_coded() {
     let body = plain("<ServiceRequest><VehicleMonitoringRequest/></ServiceRequest>");
     let url = format!("{}/siri/services", shared_demo());
@@ -75,13 +90,23 @@ async fn a_posted_request_is_narrowed_by_its_address_and_coded() {
 
 #[tokio::test]
 async fn vehicles_say_how_long_they_hold_and_which_request_they_answer() {
-    let text = get(&format!("{}/siri/2.0/vehicle-monitoring.xml", shared_demo())).await;
-    let text = text.text().await.unwrap();
-    assert!(text.contains("<VehicleMonitoringDelivery version=\"2.1\">"));
-    let delivery = delivery(message(text.as_bytes()));
-    let head = &delivery.vehicle_monitorings[0].head;
-    assert!(head.valid_until > head.response_timestamp);
-    assert!(head.shortest_possible_cycle.is_some() && head.request_message_ref.is_some());
+    let unnamed = plain("<ServiceRequest><VehicleMonitoringRequest/></ServiceRequest>");
+    let mut answers = vec![posted("/siri/services", &unnamed).await];
+    for path in [
+        "siri/2.0/vehicle-monitoring.xml",
+        "siri/rest/vm",
+        "siri/rest/vm?requestorId=which-request-it-answers",
+    ] {
+        answers.push(get(&format!("{}/{path}", shared_demo())).await);
+    }
+    for answer in answers {
+        let text = answer.text().await.unwrap();
+        assert!(text.contains("<VehicleMonitoringDelivery version=\"2.1\">"));
+        let delivery = delivery(message(text.as_bytes()));
+        let head = &delivery.vehicle_monitorings[0].head;
+        assert!(head.valid_until > head.response_timestamp);
+        assert!(head.shortest_possible_cycle.is_some() && head.request_message_ref.is_some());
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use lineside_formats::siri::{
 use lineside_ingest::siri::{NO_DIRECTION, Service};
 use smol_str::SmolStr;
 
-use super::super::answer::{self, Known, n_elements};
+use super::super::answer::{self, AnswerRoom, Known, n_elements};
 use super::super::asked::{Asked, Subject};
 use super::super::fault::Fault;
 use super::super::scene::Scene;
@@ -134,7 +134,7 @@ impl Telling<'_> {
 }
 
 fn visits(scene: &Scene, asked: &Asked, manner: Manner, memory: &Memory) -> Option<News> {
-    let room = answer::room(Subject::Visits);
+    let room = AnswerRoom::for_whole(Subject::Visits).records;
     let mut delivery = answer::find_first_visits(scene, asked, room).ok()?;
     let stop = delivery.stop_monitorings.first_mut()?;
     let all = (!manner.is_incremental).then(|| stop.monitored_stop_visits.clone());
