@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use http::header::CONTENT_DISPOSITION;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 use toml::Spanned;
 
@@ -182,7 +183,14 @@ impl Reader<'_> {
                 }
             }
         }
-        let table = FeedTable { poll, format, headers, reply_headers, ..FeedTable::of(id?, url?) };
+        let (id, url) = (id?, url?);
+        let is_disposition = |name: &str| name.eq_ignore_ascii_case(CONTENT_DISPOSITION.as_str());
+        let is_system = format.as_ref().is_some_and(|format| format.get_ref() == "gbfs");
+        if !is_system && !reply_headers.iter().any(|(name, _)| is_disposition(name.get_ref())) {
+            let name = self.spanned(entry, CONTENT_DISPOSITION.as_str().to_owned());
+            reply_headers.push((name, attachment(id.get_ref(), url.get_ref())));
+        }
+        let table = FeedTable { poll, format, headers, reply_headers, ..FeedTable::of(id, url) };
         (self.errors.len() == before).then_some(table)
     }
 
@@ -270,6 +278,15 @@ fn line_start(text: &str, line: usize) -> Range<usize> {
     start..start
 }
 
+/// What that proxy says of a file where nothing is configured: browsers save it, by the name in its address.
+fn attachment(id: &str, url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_name = last.contains('.') && !last.starts_with('.') && last.chars().all(is_plain);
+    format!("attachment; filename=\"{}\"", if is_name { last } else { id })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +310,16 @@ mod tests {
         assert_eq!(first.url.to_string(), "https://example.com/tu?x=1");
         assert_eq!(first.poll, Some(Duration::from_secs(10)));
         assert_eq!(second.poll, None);
+        let usual = |url: &str| {
+            let text = format!("feeds:\n- identifier: a\n  target_url: {url}\n  type: gtfs-rt\n");
+            let feed = read(&text).unwrap().feeds.remove(0);
+            let [(name, value)] = &feed.reply_headers[..] else { panic!("{feed:?}") };
+            assert_eq!(name, "content-disposition");
+            value.to_str().unwrap().to_owned()
+        };
+        assert_eq!(usual("https://x.org/a/tu.pb?key=b.c"), "attachment; filename=\"tu.pb\"");
+        assert_eq!(usual("https://x.org"), "attachment; filename=\"a\"");
+        assert_eq!(usual("https://x.org/a%22b.pb"), "attachment; filename=\"a\"");
         let headers: Vec<_> =
             second.headers.iter().map(|(name, value)| (&**name, value.reveal())).collect();
         assert_eq!(headers, [("X-Key", "hunter2"), ("X-Number", "17")]);

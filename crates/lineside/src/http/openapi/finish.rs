@@ -142,6 +142,7 @@ fn query_bounds(path: &str, name: &str) -> Option<Value> {
             json!({ "minimum": 1, "maximum": most, "default": default })
         }
         "offset" => json!({ "minimum": 0, "maximum": limits::OFFSET_MAX, "default": 0 }),
+        "before" => json!({ "minimum": 1 }),
         "q" => json!({ "maxLength": limits::SEARCH_CHARS_MAX }),
         "bbox" => json!({ "pattern": format!("^{number},{number},{number},{number}$") }),
         "near" => json!({ "pattern": format!("^{number},{number}$") }),

@@ -97,7 +97,8 @@ pub(super) async fn history_of_all(
 /// The number that the edits asked for came before.
 pub(crate) fn before(parameters: &Parameters) -> Result<i64, Refusal> {
     let Some(text) = parameters.one("before") else { return Ok(i64::MAX) };
-    text.parse().map_err(|_| bad("before", "expected the number of an edit"))
+    let number = text.parse::<i64>().ok().filter(|number| *number >= 1);
+    number.ok_or_else(|| bad("before", "expected the number of an edit"))
 }
 
 /// The number before which there may be more than these.
