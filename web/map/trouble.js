@@ -26,9 +26,8 @@ export function troubleIn(states, regions) {
 
 /** @param {{state: string, unreliable_since?: string|null}} record @param {string} timezone @param {number} now seconds */
 export function advice({ state, unreliable_since: since }, timezone, now) {
-  if (!STANDSTILL.includes(state)) return "live data may be out of date";
   const at = seconds(since);
-  if (at === null) return "live data is missing";
+  if (!STANDSTILL.includes(state) || at === null) return "live data may be out of date";
   return `no new live data since ${clockOrDay(at, now, timezone)}`;
 }
 
