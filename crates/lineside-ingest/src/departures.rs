@@ -163,7 +163,15 @@ impl Look<'_> {
         let from = self.from.saturating_sub(BOARD_LATE_MAX.as_secs() as i64);
         let ahead = self.horizon.saturating_add(BOARD_EARLY_MAX).as_secs() as i64;
         let until = self.from.saturating_add(ahead);
-        let calls = self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
+        let shown_from = self.from.saturating_sub(BOARD_LINGER.as_secs() as i64);
+        let find =
+            |from, until| self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
+        let mut calls = find(from, until);
+        if calls.len() == BOARD_SCHEDULED_MAX {
+            // However many runs are over, they leave room for those to come.
+            calls = find(from, shown_from - 1);
+            calls.extend(find(shown_from, until));
+        }
         calls.iter().filter_map(|call| self.scheduled_departure(call)).collect()
     }
 

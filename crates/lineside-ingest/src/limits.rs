@@ -10,6 +10,8 @@ pub const BODY_BYTES_MAX_DEFAULT: u64 = 512 << 20;
 pub(crate) const REDIRECTS_MAX: usize = 5;
 /// A whole fetch ends here, however steadily its bytes drip.
 pub(crate) const FETCH_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+/// Bytes per second that a body brings on average once it takes longer than its feed's timeout.
+pub(crate) const BODY_RATE_MIN: u128 = 1024;
 /// Connecting, with name lookup and TLS, ends here even where the feed's timeout is longer.
 pub(crate) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Of a feed's timeout, connecting may take this part at most, so that what follows it has some.

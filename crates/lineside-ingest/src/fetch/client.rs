@@ -3,8 +3,8 @@
 use std::{
     collections::BTreeMap,
     error::Error,
+    ffi::OsString,
     io,
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,6 +14,7 @@ use std::{
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
 use reqwest::{
     ClientBuilder, RequestBuilder, Response,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -33,8 +34,11 @@ use crate::{
 pub(super) enum Reach {
     /// Any host: the operator named the address.
     Anywhere,
-    /// Hosts of the public internet: a stranger named the address.
+    /// Hosts of the public internet: a stranger named the address, or a public producer leads there.
     PublicOnly,
+    /// The same where a proxy of the environment connects, which looks names up by itself: the host that the address names
+    /// is judged.
+    PublicByProxy,
 }
 
 /// What requests are sent by, or why there is nothing (for example no trusted certificates on this machine); one for each
@@ -58,6 +62,8 @@ pub(crate) struct HttpClient {
     /// For addresses that strangers named.
     public_only: Clients<PublicOnly>,
     judge: Judge,
+    /// Whether the environment names a proxy: then the peer of a connection is the proxy.
+    has_proxy: bool,
 }
 
 impl HttpClient {
@@ -70,13 +76,20 @@ impl HttpClient {
             by_time: Arc::default(),
             public_only: Arc::default(),
             judge: Judge::default(),
+            has_proxy: has_proxy(|name| std::env::var_os(name)),
         }
     }
 
     /// The same, where strangers may name other addresses than those of the internet.
     #[cfg(test)]
     pub(super) fn judged_by(self, judge: Judge) -> HttpClient {
-        HttpClient { judge, ..self }
+        HttpClient { judge, has_proxy: false, ..self }
+    }
+
+    /// The same, as if a proxy of the environment connected.
+    #[cfg(test)]
+    pub(super) fn behind_proxy(self) -> HttpClient {
+        HttpClient { has_proxy: true, ..self }
     }
 
     /// How far requests of this feed may reach at first.
@@ -84,13 +97,22 @@ impl HttpClient {
         if feed.public_only { Reach::PublicOnly } else { Reach::Anywhere }
     }
 
-    /// How far a redirect of `response` may reach. A host of the public internet must not lead to private addresses:
-    /// whoever runs it would read the operator's network by it.
-    pub(super) fn reach_after(&self, response: &Response, reach: Reach) -> Reach {
-        let is_public = |peer: SocketAddr| (self.judge.is_allowed())(peer.ip());
-        match reach {
-            Reach::Anywhere if !response.remote_addr().is_some_and(is_public) => Reach::Anywhere,
-            _ => Reach::PublicOnly,
+    /// How far the next request may reach after this reply. A host of the public internet must not lead to private
+    /// addresses, neither by a redirect nor by its name: whoever runs it would read the operator's network by it.
+    pub(super) async fn reach_after(&self, response: &Response, reach: Reach) -> Reach {
+        if reach != Reach::Anywhere {
+            return reach;
+        }
+        let peer = response.remote_addr().filter(|_| !self.has_proxy);
+        let is_public = match peer {
+            Some(peer) => (self.judge.is_allowed())(peer.ip()),
+            // A name that only the proxy can look up may be anybody's.
+            None => self.judge.is_public_host(response.url()).await.unwrap_or(true),
+        };
+        match (is_public, self.has_proxy) {
+            (false, _) => Reach::Anywhere,
+            (true, false) => Reach::PublicOnly,
+            (true, true) => Reach::PublicByProxy,
         }
     }
 
@@ -98,36 +120,54 @@ impl HttpClient {
     ///
     /// # Errors
     /// If there is no client, or the address is out of reach.
-    pub(super) fn get(
+    pub(super) async fn get(
         &self,
         timeout: Duration,
         url: &Url,
         reach: Reach,
     ) -> Result<RequestBuilder, Failure> {
-        if reach == Reach::Anywhere {
-            return Ok(self.within(timeout)?.get(url.clone()));
+        if reach == Reach::PublicOnly {
+            return self.public_only(timeout)?.get(url).map_err(not_public);
         }
-        let client = client(&self.public_only, timeout, |connecting| {
+        self.check_reach(url, reach).await?;
+        Ok(self.within(timeout)?.get(url.clone()))
+    }
+
+    fn public_only(&self, timeout: Duration) -> Result<PublicOnly, Failure> {
+        client(&self.public_only, timeout, |connecting| {
             PublicOnly::without_redirects(self.judge.clone(), self.builder(connecting))
-        })?;
-        client.get(url).map_err(not_public)
+        })
+    }
+
+    async fn check_reach(&self, url: &Url, reach: Reach) -> Result<(), Failure> {
+        let is_judged = reach == Reach::PublicByProxy;
+        if is_judged && self.judge.is_public_host(url).await == Some(false) {
+            return Err(not_public(NotPublic::Host));
+        }
+        Ok(())
     }
 
     /// Begins a request that sends something. Only the operator's own words are sent, to addresses that the operator named.
     ///
     /// # Errors
     /// If there is no client, or a stranger named the address.
-    pub(super) fn post(
+    pub(super) async fn post(
         &self,
         feed: &FeedConfig,
         url: &Url,
         post: &Post,
+        reach: Reach,
     ) -> Result<RequestBuilder, Failure> {
         if feed.public_only {
             let detail = "not asked: nothing is sent to addresses of strangers";
             return Err(Failure::new(FailureCode::Connect, detail));
         }
-        let request = self.within(feed.timeout)?.post(url.clone());
+        let request = if reach == Reach::PublicOnly {
+            self.public_only(feed.timeout)?.post(url).map_err(not_public)?
+        } else {
+            self.check_reach(url, reach).await?;
+            self.within(feed.timeout)?.post(url.clone())
+        };
         let request = request.header(http::header::CONTENT_TYPE, post.content_type);
         let request = match post.action {
             Some(action) => request.header(SOAP_ACTION, format!("\"{action}\"")),
@@ -156,6 +196,27 @@ impl HttpClient {
     }
 }
 
+/// Whether the environment names a proxy, as reqwest reads it.
+fn has_proxy(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    ["http_proxy", "https_proxy", "all_proxy"].iter().any(|name| {
+        let named = |name: &str| variable(name).is_some_and(|proxy| !proxy.is_empty());
+        named(name) || named(&name.to_uppercase())
+    })
+}
+
+/// Takes the user and the password out of an address, as they are sent.
+pub(super) fn take_user(url: &mut Url) -> Option<(String, Option<String>)> {
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (decode(url.username()), url.password().map(decode));
+    if user.is_empty() && password.is_none() {
+        return None;
+    }
+    // Both fail only for an address without a host, which has neither.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Some((user, password))
+}
+
 /// The client for this timeout, built if there is none yet.
 fn client<C: Clone>(
     clients: &Clients<C>,
@@ -180,6 +241,11 @@ tokio::task_local! {
     static LOOKS_UP: Arc<AtomicBool>;
 }
 
+/// What says that the request of this task waits for its host's address.
+pub(crate) fn lookup_marker() -> Arc<AtomicBool> {
+    LOOKS_UP.try_with(Arc::clone).unwrap_or_default()
+}
+
 /// Sends a request until an answer begins.
 ///
 /// # Errors
@@ -200,7 +266,7 @@ struct DnsFailure(String);
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let looks_up = LOOKS_UP.try_with(Arc::clone).unwrap_or_default();
+        let looks_up = lookup_marker();
         Box::pin(async move {
             looks_up.store(true, Ordering::Relaxed);
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
@@ -248,4 +314,19 @@ fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
     let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
     let wrapped = wrapped.and_then(|error| known_cause(error));
     wrapped.or_else(|| error.source().and_then(known_cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_named_in_small_letters_or_in_capitals() {
+        let has = |name: &'static str, value: &'static str| {
+            has_proxy(move |asked| (asked == name).then(|| OsString::from(value)))
+        };
+        assert!(has("HTTPS_PROXY", "http://proxy") && has("http_proxy", "http://proxy"));
+        assert!(has("ALL_PROXY", "socks5://proxy"));
+        assert!(!has("HTTPS_PROXY", "") && !has("NO_PROXY", "*"));
+    }
 }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     budget::Turn,
     config::SharedConfig,
-    limits::{FETCH_TIME_MAX, REPLY_HEAD_TIME_MAX},
+    limits::{BODY_RATE_MIN, FETCH_TIME_MAX, REPLY_HEAD_TIME_MAX},
     normalize::siri_refusal,
     saved::Validators,
     schedule::Advice,
@@ -52,6 +52,8 @@ pub(crate) struct HttpFetcher {
     spool: Option<Spool>,
     /// Whether the last reply came from another host than the feed's, by a redirect.
     pub(super) is_from_other_host: bool,
+    /// How far requests to the feed's own origin may reach since a public host answered there.
+    pub(super) public_reach: Option<Reach>,
 }
 
 impl HttpFetcher {
@@ -78,6 +80,7 @@ impl HttpFetcher {
             waits,
             spool: None,
             is_from_other_host: false,
+            public_reach: None,
         }
     }
 
@@ -247,21 +250,24 @@ impl HttpFetcher {
     ) -> Result<Response, Failure> {
         let is_own = url.origin() == self.url.origin();
         let mut url = url.clone();
-        if is_own && url.username().is_empty() && url.password().is_none() {
-            // An address to which the producer leads has no user of ours. Both fail only for one without a host.
-            let _ = url.set_username(self.url.username());
-            let _ = url.set_password(self.url.password());
-        }
+        // An address to which the producer leads has no user of ours.
+        let own_user = is_own.then(|| client::take_user(&mut self.url.clone())).flatten();
+        let user = if is_own { client::take_user(&mut url).or(own_user) } else { None };
         if let Question::Parameter(name, value) = &self.question
             && is_own
         {
             url.query_pairs_mut().append_pair(name, value);
         }
         let mut request = match &self.question {
-            Question::Post(post) if is_own => self.shared.client.post(&self.config, &url, post)?,
-            _ => self.shared.client.get(self.config.timeout, &url, reach)?,
+            Question::Post(post) if is_own => {
+                self.shared.client.post(&self.config, &url, post, reach).await?
+            }
+            _ => self.shared.client.get(self.config.timeout, &url, reach).await?,
         };
         request = request.header(header::ACCEPT_ENCODING, "gzip");
+        if let Some((user, password)) = user {
+            request = request.basic_auth(user, password);
+        }
         if is_own {
             request = self.with_credentials(request, token)?;
         }
@@ -384,11 +390,13 @@ impl HttpFetcher {
         collector: &mut Collector,
         mut spool: Option<&mut Spool>,
     ) -> Result<(), Failure> {
+        let began = self.shared.clock.monotonic();
         loop {
             let piece = self.within("more of the body", response.chunk()).await;
             match piece.map_err(|failure| failure.in_phase(Phase::Body))? {
                 Ok(Some(piece)) => {
                     collector.take(&piece)?;
+                    self.check_pace(began, collector.taken())?;
                     if let Some(spool) = spool.as_deref_mut() {
                         spool.take(&collector.drain())?;
                     }
@@ -401,6 +409,18 @@ impl HttpFetcher {
                 }
             }
         }
+    }
+
+    /// A body that takes longer than the timeout has to come at a least rate: one that drips would be served as fresh for
+    /// minutes without an end.
+    fn check_pace(&self, began: Duration, taken: u64) -> Result<(), Failure> {
+        let elapsed = self.shared.clock.monotonic().saturating_sub(began);
+        let least = elapsed.as_millis().saturating_mul(BODY_RATE_MIN) / 1000;
+        if elapsed <= self.config.timeout || u128::from(taken) >= least {
+            return Ok(());
+        }
+        let detail = format!("the body comes slower than {BODY_RATE_MIN} bytes per second");
+        Err(Failure::new(FailureCode::Timeout, detail).in_phase(Phase::Body))
     }
 
     /// Waits for `future` no longer than the feed's timeout.

@@ -28,6 +28,7 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::Semaphore;
 use url::Url;
 
+pub(crate) use client::lookup_marker;
 pub(crate) use failure::Failure;
 pub use failure::{FailureCode, FetchFailure, Phase};
 pub use folder::pack_folder;

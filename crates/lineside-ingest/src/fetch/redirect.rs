@@ -1,7 +1,8 @@
 //! Redirects, followed one by one: each hop takes its own turn at its host's rate limit.
 //!
 //! A feed's secrets go to the origin that the operator named and to no other. A host of the public internet leads to
-//! hosts of the public internet only, and the bytes of another host are not shown as this feed's.
+//! hosts of the public internet only, also by its own name, which may be looked up again at each request. The bytes of
+//! another host are not shown as this feed's.
 
 use http::{StatusCode, header};
 use reqwest::Response;
@@ -22,10 +23,16 @@ impl HttpFetcher {
         let mut turn = turn;
         let mut url = self.url.clone();
         let first_reach = HttpClient::initial_reach(&self.config);
-        let mut reach = first_reach;
+        let mut own_reach = self.public_reach.unwrap_or(first_reach);
+        let mut reach = own_reach;
         for _ in 0..=REDIRECTS_MAX {
             let response = self.send_to(&url, token, reach).await?;
             self.is_from_other_host = host_of(&url) != host_of(&self.url);
+            let next_reach = self.shared.client.reach_after(&response, reach).await;
+            if url.origin() == self.url.origin() && next_reach != own_reach {
+                own_reach = next_reach;
+                self.public_reach = Some(next_reach);
+            }
             let location = response.headers().get(header::LOCATION);
             let next = match location.and_then(|location| location.to_str().ok()) {
                 Some(location) if self.is_followed(response.status()) => url.join(location).ok(),
@@ -36,10 +43,8 @@ impl HttpFetcher {
                 _ => return Ok((response, turn)),
             }
             let is_own = url.origin() == self.url.origin();
-            reach = match is_own {
-                true => first_reach,
-                false => self.shared.client.reach_after(&response, reach),
-            };
+            // What a public host of another name leads back to is as public as the operator's own address.
+            reach = if is_own { own_reach } else { next_reach };
             // The next host may have its own limit, so the turn at this one ends first.
             drop((response, turn));
             turn = self.turn_at(&url).await;

@@ -13,12 +13,19 @@ use crate::{
     source::{Location, Secret},
 };
 
+/// Bytes of one character in the longest escape that is known.
+const ESCAPE_BYTES_MAX: usize = 12;
 /// A text that is shorter hides nothing and would be found everywhere.
 const SECRET_CHARS_MIN: usize = 4;
 
 /// Texts that a producer may repeat and that nobody is to see. It is never printed itself.
 #[derive(Default)]
-pub(crate) struct Hidden(Vec<String>);
+pub(crate) struct Hidden {
+    /// The texts, and forms in which they are repeated as a whole; the longest first.
+    forms: Vec<String>,
+    /// The texts as they are.
+    plain: Vec<String>,
+}
 
 impl Hidden {
     /// Everything secret that `feed` sends, with its tokens.
@@ -48,13 +55,13 @@ impl Hidden {
             plain.extend(keys.map(|(_, value)| value.into_owned()));
         }
         let encoded: Vec<String> = plain.iter().flat_map(|text| encodings(text)).collect();
-        let mut hidden = plain;
-        hidden.extend(encoded);
-        hidden.retain(|text| text.len() >= SECRET_CHARS_MIN);
+        plain.retain(|text| text.len() >= SECRET_CHARS_MIN);
+        let mut forms: Vec<String> = plain.iter().cloned().chain(encoded).collect();
+        forms.retain(|text| text.len() >= SECRET_CHARS_MIN);
         // The longest first, or a part of it would stay.
-        hidden.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
-        hidden.dedup();
-        Hidden(hidden)
+        forms.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
+        forms.dedup();
+        Hidden { forms, plain }
     }
 
     /// Whether a text holds any of it.
@@ -64,7 +71,8 @@ impl Hidden {
 
     /// How many bytes have to be looked at, so that no secret is cut in two at the end of those that are shown.
     pub(super) fn bytes_looked_at(&self) -> usize {
-        REPLY_HEAD_BYTES + self.0.first().map_or(0, String::len)
+        let longest = self.plain.iter().map(String::len).max().unwrap_or(0);
+        REPLY_HEAD_BYTES + longest * ESCAPE_BYTES_MAX
     }
 
     /// The first of `bytes` as text: what is hidden replaced, and nothing in it that moves what stands around it.
@@ -107,7 +115,7 @@ impl Hidden {
             };
             (SECRET_CHARS_MIN..=longest).rev().find(is_end)
         };
-        match self.0.iter().filter_map(ends_with).max() {
+        match self.forms.iter().filter_map(ends_with).max() {
             Some(n) => format!("***{}", self.show(&bytes[n..])),
             None => self.show(bytes),
         }
@@ -121,8 +129,81 @@ impl Hidden {
             n >= SECRET_CHARS_MIN && secret.as_bytes()[..n].eq_ignore_ascii_case(&bytes[..n])
         };
         // The longest is the first.
-        self.0.iter().find(begins).map_or(0, |secret| secret.len().min(bytes.len()))
+        let form = self.forms.iter().find(begins).map_or(0, |form| form.len().min(bytes.len()));
+        self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(form, usize::max)
     }
+}
+
+/// How many of the first of `bytes` are the secret, each of its characters as it is or escaped in whatever way; 0 if they
+/// are another text. What is there may end within it.
+fn escaped_length(secret: &str, bytes: &[u8]) -> usize {
+    let mut at = 0;
+    for (n, c) in secret.chars().enumerate() {
+        let rest = &bytes[at..];
+        match escaped_char_length(c, rest) {
+            Some(length) => at += length,
+            // It may have been cut within an escape.
+            None if n >= SECRET_CHARS_MIN && rest.len() < ESCAPE_BYTES_MAX => {
+                let is_escape = rest.first().is_none_or(|byte| b"\\%&".contains(byte));
+                return if is_escape { bytes.len() } else { 0 };
+            }
+            None => return 0,
+        }
+    }
+    at
+}
+
+/// How many of the first of `bytes` are this character.
+fn escaped_char_length(c: char, bytes: &[u8]) -> Option<usize> {
+    let mut own = [0; 4];
+    let own = c.encode_utf8(&mut own).as_bytes();
+    let begins =
+        |bytes: &[u8]| bytes.get(..own.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(own));
+    let is_own = |code: u32| char::from_u32(code).is_some_and(|it| it.eq_ignore_ascii_case(&c));
+    let escaped = match bytes {
+        [b'\\', b'u', code @ ..] => {
+            code.get(..4).and_then(hexadecimal).filter(|code| is_own(*code)).map(|_| 6)
+        }
+        [b'\\', rest @ ..] if begins(rest) => Some(1 + own.len()),
+        [b'%', ..] => {
+            let written = bytes.chunks_exact(3).take(own.len());
+            let decoded: Vec<u8> = written
+                .filter_map(|it| hexadecimal(it.strip_prefix(b"%")?))
+                .map(|it| it as u8)
+                .collect();
+            decoded.eq_ignore_ascii_case(own).then_some(3 * own.len())
+        }
+        [b'&', rest @ ..] => {
+            let end = rest.iter().take(ESCAPE_BYTES_MAX).position(|byte| *byte == b';');
+            end.filter(|end| is_entity(&rest[..*end], is_own, c)).map(|end| end + 2)
+        }
+        [b'+', ..] if c == ' ' => Some(1),
+        _ => None,
+    };
+    escaped.or_else(|| begins(bytes).then_some(own.len()))
+}
+
+/// Whether what stands between `&` and `;` is a character.
+fn is_entity(name: &[u8], is_own: impl Fn(u32) -> bool, c: char) -> bool {
+    let code = match name {
+        [b'#', b'x' | b'X', code @ ..] => hexadecimal(code),
+        [b'#', code @ ..] => str::from_utf8(code).ok().and_then(|code| code.parse().ok()),
+        _ => None,
+    };
+    let named = match c {
+        '&' => "amp",
+        '<' => "lt",
+        '>' => "gt",
+        '"' => "quot",
+        '\'' => "apos",
+        _ => "",
+    };
+    code.is_some_and(is_own) || !named.is_empty() && name.eq_ignore_ascii_case(named.as_bytes())
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u32> {
+    let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u32::from_str_radix(text, 16).ok()
 }
 
 /// The forms in which an error page, a JSON document or a log repeats a secret.
@@ -144,6 +225,7 @@ fn encodings(secret: &str) -> Vec<String> {
         STANDARD_NO_PAD.encode(bytes),
         URL_SAFE_NO_PAD.encode(bytes),
         hexadecimal,
+        secret.chars().rev().collect(),
     ]
 }
 
@@ -306,6 +388,10 @@ mod tests {
             r"a/b\u002Bc=d",
             "YS9iK2M9ZA",
             "612f622b633d64",
+            // Each character in its own way, and from the end to the beginning.
+            r"&#x53;e%22\u0063r&lt;e\t&amp;'%2B/+x",
+            "S&#101;&#34;cr%3cet&#x26;&apos;+\\/ x",
+            "d=c+b/a",
         ] {
             let shown = hidden.show(format!("wrong key: {text}!").as_bytes());
             assert_eq!(shown, "wrong key: ***!", "{text}");

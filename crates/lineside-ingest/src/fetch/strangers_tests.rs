@@ -14,7 +14,7 @@ use tokio::{
     net::TcpListener,
 };
 
-use super::{Failure, FailureCode, Fetched, Fetcher, Question, Sources};
+use super::{Failure, FailureCode, Fetched, Fetcher, Post, Question, Sources, client::HttpClient};
 use crate::{
     config::{FeedConfig, FeedId},
     limits::REDIRECTS_MAX,
@@ -60,14 +60,43 @@ async fn fetch_for_operator(url: &str) -> Result<Fetched, Failure> {
 }
 
 async fn fetch_as(public_only: bool, url: &str) -> Result<Fetched, Failure> {
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    let mut sources = Sources::new("", Arc::clone(&clock), Arc::default());
-    sources.client = sources.client.judged_by(Judge::of(is_public));
-    let url = Location::parse(url).unwrap();
-    let config = FeedConfig { public_only, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
-    let now = clock.monotonic();
-    let turn = sources.place_of(&config).book(now, now).turn(clock).await;
-    Fetcher::new(&Arc::new(config), &sources).fetch(turn, Question::Plain).await
+    let client = |client: HttpClient| client.judged_by(Judge::of(is_public));
+    Source::new(public_only, url, client).fetch(Question::Plain).await
+}
+
+/// A feed's source, which is fetched several times.
+struct Source {
+    sources: Sources,
+    config: Arc<FeedConfig>,
+    fetcher: Fetcher,
+}
+
+impl Source {
+    fn new(public_only: bool, url: &str, client: impl Fn(HttpClient) -> HttpClient) -> Source {
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+        let mut sources = Sources::new("", clock, Arc::default());
+        sources.client = client(sources.client);
+        let url = Location::parse(url).unwrap();
+        let config = FeedConfig { public_only, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
+        let config = Arc::new(config);
+        let fetcher = Fetcher::new(&config, &sources);
+        Source { sources, config, fetcher }
+    }
+
+    async fn fetch(&mut self, question: Question) -> Result<Fetched, Failure> {
+        let clock = Arc::clone(&self.sources.clock);
+        let now = clock.monotonic();
+        let turn = self.sources.place_of(&self.config).book(now, now).turn(clock).await;
+        self.fetcher.fetch(turn, question).await
+    }
+}
+
+/// A source whose name leads to the public address at first and to the private one from the second lookup on.
+fn rebound(port: u16) -> Source {
+    let judge = Judge::of(is_public).leading_to(IpAddr::V4(PRIVATE));
+    Source::new(false, &format!("http://localhost:{port}/"), move |client| {
+        client.judged_by(judge.clone())
+    })
 }
 
 #[track_caller]
@@ -130,6 +159,65 @@ async fn a_private_producer_may_lead_to_a_private_host() {
     let fetched = fetch_for_operator(&format!("http://{PRIVATE}:{first}/")).await.unwrap();
     assert!(matches!(fetched, Fetched::Body(body) if body.bytes == "{}"));
     assert_eq!(requests.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_public_producer_leads_to_no_private_host_by_its_own_name() {
+    let (port, asked) = server(PUBLIC, "302 Found", "location: /again\r\n").await;
+    assert_refused(rebound(port).fetch(Question::Plain).await);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    // Nor at the next poll, whatever is sent.
+    let (port, asked) = server(PUBLIC, "200 OK", "").await;
+    let mut source = rebound(port);
+    source.fetch(Question::Plain).await.unwrap();
+    assert_refused(source.fetch(Question::Plain).await);
+    let (body, content_type) = (bytes::Bytes::from_static(b"{}"), "application/json");
+    let post = Post { body, content_type, action: None, secret: None };
+    assert_refused(source.fetch(Question::Post(post)).await);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn where_a_proxy_connects_the_host_of_the_address_is_judged() {
+    let (port, asked) = server(PRIVATE, "200 OK", "").await;
+    let location = format!("location: http://{PRIVATE}:{port}/\r\n");
+    let (public, _) = server(PUBLIC, "302 Found", &location).await;
+    let proxied = |url: &str| {
+        let client = |client: HttpClient| client.judged_by(Judge::of(is_public)).behind_proxy();
+        Source::new(false, url, client)
+    };
+    let url = format!("http://{PUBLIC}:{public}/");
+    assert_refused(proxied(&url).fetch(Question::Plain).await);
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    let (first, _) = server(PRIVATE, "302 Found", &location).await;
+    let url = format!("http://{PRIVATE}:{first}/");
+    proxied(&url).fetch(Question::Plain).await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_user_in_the_address_is_shown_to_a_public_host_at_every_poll() {
+    let listener = TcpListener::bind((PUBLIC, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let client = |client: HttpClient| client.judged_by(Judge::of(is_public));
+    let url = format!("http://me:a%20key@{PUBLIC}:{port}/");
+    let mut source = Source::new(false, &url, client);
+    for _ in 0..2 {
+        let answering = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4_096];
+            let length = socket.read(&mut request).await.unwrap();
+            let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            socket.write_all(reply).await.unwrap();
+            String::from_utf8_lossy(&request[..length]).to_lowercase()
+        };
+        let (fetched, request) = tokio::join!(source.fetch(Question::Plain), answering);
+        fetched.unwrap();
+        // The name and the password in base 64, in small letters here.
+        let sent: Vec<_> =
+            request.lines().filter(|line| line.starts_with("authorization")).collect();
+        assert_eq!(sent, ["authorization: basic bwu6ysbrzxk="], "{request}");
+    }
 }
 
 #[tokio::test]

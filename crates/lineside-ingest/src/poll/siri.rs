@@ -282,8 +282,12 @@ impl Poller {
         let dataset = network.dataset();
         let began = network.begin();
         let is_inspected = self.is_inspected();
+        let inbox_key = self.feed.inbox().map(|inbox| inbox.key().clone());
         let decoding = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
+            if inbox_key.is_some_and(|key| key.is_in(&body)) {
+                return Err(repeats_inbox_key().into());
+            }
             let mut said = read(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable));
             if let Ok(Said::Answer(answer)) = &mut said {
                 answer.message.take_if(|_| !is_inspected);
@@ -472,6 +476,13 @@ fn decode(
     let usual = Limits::default();
     let limits = Limits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
     siri::decode(body, zone, &limits).map_err(|error| Failure::refused(&error))
+}
+
+/// A message with the key of the feed's inbox is for everybody once it is taken, and whoever has the key may deliver what
+/// it likes.
+fn repeats_inbox_key() -> Failure {
+    let detail = "the message repeats the address of the inbox, which only its producer may know";
+    Failure::new(FailureCode::Refused, detail)
 }
 
 fn no_delivery() -> Failure {

@@ -12,7 +12,7 @@ use std::{
     io,
     net::{IpAddr, SocketAddr},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 
 use reqwest::{
@@ -23,7 +23,7 @@ use reqwest::{
 use url::{Host, Url};
 
 pub use self::ranges::is_public;
-use crate::limits::REDIRECTS_MAX;
+use crate::{fetch::lookup_marker, limits::REDIRECTS_MAX};
 
 /// A client that reaches public addresses only.
 #[derive(Clone, Debug)]
@@ -145,6 +145,17 @@ impl Default for Judge {
 }
 
 impl Judge {
+    /// Whether the host that an address names is public; none if it has no address here.
+    pub(crate) async fn is_public_host(&self, url: &Url) -> Option<bool> {
+        let name = match url.host()? {
+            Host::Ipv4(address) => return Some((self.is_allowed)(IpAddr::V4(address))),
+            Host::Ipv6(address) => return Some((self.is_allowed)(IpAddr::V6(address))),
+            Host::Domain(name) => name.to_owned(),
+        };
+        let found = (self.lookup)(name).await.ok().filter(|found| !found.is_empty())?;
+        Some(found.iter().all(|address| (self.is_allowed)(*address)))
+    }
+
     /// Whether an address may be reached.
     pub(crate) fn is_allowed(&self) -> fn(IpAddr) -> bool {
         self.is_allowed
@@ -156,6 +167,14 @@ impl Judge {
     /// One with other addresses than those of the internet.
     pub(crate) fn of(is_allowed: fn(IpAddr) -> bool) -> Judge {
         Judge { is_allowed, ..Judge::default() }
+    }
+
+    /// The same, for which every name leads to this address.
+    pub(crate) fn leading_to(self, address: IpAddr) -> Judge {
+        let lookup = Arc::new(move |_| -> Pin<Box<dyn Future<Output = _> + Send>> {
+            Box::pin(async move { Ok(vec![address]) })
+        });
+        Judge { lookup, ..self }
     }
 }
 
@@ -190,8 +209,11 @@ async fn by_the_system(name: String) -> io::Result<Vec<IpAddr>> {
 impl Resolve for Judge {
     fn resolve(&self, name: Name) -> Resolving {
         let Judge { is_allowed, lookup } = self.clone();
+        let looks_up = lookup_marker();
         Box::pin(async move {
+            looks_up.store(true, Ordering::Relaxed);
             let found = lookup(name.as_str().to_owned()).await;
+            looks_up.store(false, Ordering::Relaxed);
             let found = found.map_err(|error| NoAddress(error.to_string()))?;
             // One that leads to both is a trick, or a mistake that would fail now and then.
             if found.is_empty() || !found.iter().all(|address| is_allowed(*address)) {

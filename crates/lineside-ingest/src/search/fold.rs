@@ -4,6 +4,8 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use crate::limits::{SEARCH_CHARS_MAX, SEARCH_WORDS_MAX};
 
+/// Characters of a text that are searched; a name has a hundred.
+const FOLDED_CHARS_MAX: usize = 1_000;
 /// Letters that no decomposition takes apart, as people without them type them.
 const SPELLED_OUT: [(char, &str); 9] = [
     ('ß', "ss"),
@@ -19,8 +21,9 @@ const SPELLED_OUT: [(char, &str); 9] = [
 
 /// The words of a text, folded, separated by single spaces.
 pub(crate) fn fold(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len());
-    for letter in text.nfkd().filter(|&letter| !is_combining_mark(letter)) {
+    let mut folded = String::with_capacity(text.len().min(FOLDED_CHARS_MAX));
+    let letters = text.chars().take(FOLDED_CHARS_MAX).nfkd();
+    for letter in letters.filter(|&letter| !is_combining_mark(letter)) {
         for letter in letter.to_lowercase().filter(|&letter| !is_combining_mark(letter)) {
             if let Some((_, spelled)) = SPELLED_OUT.iter().find(|(special, _)| *special == letter) {
                 folded.push_str(spelled);
@@ -72,6 +75,11 @@ mod tests {
         ] {
             assert_eq!(fold(text), folded);
         }
+    }
+
+    #[test]
+    fn of_a_long_text_only_the_first_characters_are_searched() {
+        assert_eq!(fold(&"é".repeat(70_000)), "e".repeat(FOLDED_CHARS_MAX));
     }
 
     #[test]

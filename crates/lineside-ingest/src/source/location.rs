@@ -89,6 +89,16 @@ impl Location {
             || SECRET_ENDS.iter().any(|end| name.ends_with(end))
     }
 
+    /// Where the feed comes from, as everybody may know it: of a file or a folder on this machine only its name.
+    pub fn public_name(&self) -> String {
+        let path = match self {
+            Location::Http(_) => return self.to_string(),
+            Location::Path(path) => path,
+            Location::Replay { dir, .. } => dir,
+        };
+        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     /// The last segment of the address, as a file name for downloads.
     pub fn file_name(&self) -> Option<&str> {
         match self {
@@ -193,6 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn of_a_file_everybody_knows_its_name_only() {
+        for (location, name) in [
+            ("/srv/secret/feed.zip", "feed.zip"),
+            ("file:///srv/secret/feed.zip", "feed.zip"),
+            ("replay:///srv/secret/series?speed=10", "series"),
+            ("https://a.example/x.pb?key=s", "https://a.example/x.pb?key=***"),
+        ] {
+            assert_eq!(Location::parse(location).unwrap().public_name(), name);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (text, says) in [
             ("", "empty"),
@@ -214,7 +236,18 @@ mod tests {
         let shown = format!("{location} {location:?}");
         assert!(!shown.contains("pw@") && !shown.contains("s3cret") && !shown.contains("me:"));
         assert!(shown.contains("line=4") && shown.contains("a.example/tu.pb"));
-        for name in ["app_key", "Subscription-Key", "user_key", "KEY", "X-Amz-Signature", "auth"] {
+        for name in [
+            "appid",
+            "app_id",
+            "code",
+            "k",
+            "app_key",
+            "Subscription-Key",
+            "user_key",
+            "KEY",
+            "X-Amz-Signature",
+            "auth",
+        ] {
             assert!(Location::is_secret_parameter(name), "{name}");
         }
         for name in ["line", "keys_of", "author", "format", "sigma"] {

@@ -16,6 +16,12 @@ impl Secret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
+
+    /// Whether `bytes` hold it.
+    pub(crate) fn is_in(&self, bytes: &[u8]) -> bool {
+        let own = self.0.as_bytes();
+        !own.is_empty() && bytes.windows(own.len()).any(|window| window == own)
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -39,5 +45,7 @@ mod tests {
         let secret = Secret::new("hunter2");
         assert_eq!(format!("{secret} {secret:?}"), "*** ***");
         assert_eq!(secret.reveal(), "hunter2");
+        assert!(secret.is_in(b"<a>hunter2</a>") && !secret.is_in(b"hunter"));
+        assert!(!Secret::new("").is_in(b"anything"));
     }
 }

@@ -1,11 +1,17 @@
 //! Boards: the schedule, what is said about it, and time passing.
 
-use lineside_formats::gtfs_rt::proto::{
-    FeedEntity,
-    trip_descriptor::ScheduleRelationship,
-    trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
+use std::sync::Arc;
+
+use lineside_formats::{
+    gtfs::{self, TextFiles},
+    gtfs_rt::proto::{
+        FeedEntity,
+        trip_descriptor::ScheduleRelationship,
+        trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
+    },
 };
-use lineside_ingest::{Departure, DepartureStatus, FeedRecord, FeedState};
+use lineside_ingest::{Dataset, Departure, DepartureStatus, FeedRecord, FeedState};
+use lineside_sync::UnixMillis;
 
 use crate::support::*;
 
@@ -43,6 +49,19 @@ fn a_board_shows_the_next_departures_in_order() {
     assert_eq!(board.iter().filter(|it| it.trip_id == "F0").count(), 5);
     assert_eq!(board[0].id, "F0:20260304:08:00:00:1");
     assert!(world.network.departures("nowhere", EIGHT, 40).is_none());
+}
+
+#[test]
+fn however_many_runs_are_over_those_to_come_are_on_the_board() {
+    let every_second = city(0).replace("F0,06:00:00,22:00:00,1800", "F0,06:00:00,22:00:00,1");
+    let (timetable, _) =
+        gtfs::load(&mut TextFiles::parse(&every_second), &gtfs::Limits::default()).unwrap();
+    let mut world = World::new();
+    let dataset =
+        Dataset::of(feed("city"), timetable, Default::default(), 7, UnixMillis(EIGHT * 1000));
+    world.writer.apply_dataset(Arc::new(dataset), world.now());
+    let board = board(&world, "C");
+    assert!(board.iter().any(|it| it.trip_id == "F0" && it.scheduled >= EIGHT - 60), "{board:?}");
 }
 
 #[test]

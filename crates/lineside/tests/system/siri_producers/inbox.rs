@@ -5,6 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::*;
+use crate::support::http::get_json;
 
 /// Posts of one kind, and how many send them at once.
 const POSTS: usize = 100;
@@ -116,6 +117,28 @@ async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
     })
     .await;
     until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_delivery_that_repeats_the_key_is_refused_and_the_key_is_nowhere() {
+    let agreed =
+        xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
+         </SubscriptionResponse>");
+    let producer = Producer::start(said(&agreed)).await;
+    let (running, url, path) = subscribed(&producer).await;
+    let address = format!("{url}{path}");
+    let key = path.split_once("key=").unwrap().1;
+    assert_eq!(post(&address, vehicle("V")).await, 200);
+    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    assert_eq!(post(&address, vehicle(&format!("to {path}"))).await, 200);
+    let feed = format!("{url}/api/v1/feeds/s");
+    until("it is refused", async || get_json(&feed).await["last_error"]["code"] == "refused").await;
+    for path in ["/api/v1/feeds/s", "/api/v1/vehicles", "/feeds/s", "/gtfs-rt/s.json", "/proxy/s"] {
+        let shown = get(&format!("{url}{path}")).await.text().await.unwrap();
+        assert!(!shown.contains(key), "{path}: {shown}");
+    }
+    assert_eq!(vehicles(&url).await, ["V"]);
     running.stop().await;
 }
 
