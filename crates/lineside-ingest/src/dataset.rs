@@ -28,6 +28,36 @@ use crate::{
 /// Ways of lines that are kept of one version of a schedule. A line's take some kilobytes, and it is asked for again and again.
 const WAYS_KEPT: table::Limits = table::Limits { entries: 1_000, weight: 16 << 20, age: None };
 
+/// How much of a schedule is read before it is refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadLimits {
+    gtfs: gtfs::Limits,
+    netex: netex::Limits,
+}
+
+impl LoadLimits {
+    /// Those of a load that may take about this much memory. From 4 GiB on they are those of the formats.
+    pub fn for_memory(bytes: u64) -> LoadLimits {
+        let LoadLimits { gtfs, netex } = LoadLimits::default();
+        let total_bytes = gtfs.total_bytes.min(bytes.saturating_mul(3));
+        let gtfs = gtfs::Limits {
+            entry_bytes: gtfs.entry_bytes.min(total_bytes),
+            total_bytes,
+            // Some take 32 bytes, and some about 200 with what is derived from them.
+            rows: gtfs.rows.min(bytes / 20),
+            things: gtfs.things.min(bytes / 200),
+            ..gtfs
+        };
+        let files = gtfs::Limits {
+            entry_bytes: netex.files.entry_bytes.min(bytes / 2),
+            total_bytes: netex.files.total_bytes.min(total_bytes),
+            ..netex.files
+        };
+        let record_bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(netex.record_bytes);
+        LoadLimits { gtfs, netex: netex::Limits { files, record_bytes, ..netex } }
+    }
+}
+
 /// One version of a schedule, decoded. It never changes; a new version is another dataset, built beside it.
 #[derive(Debug)]
 pub struct Dataset {
@@ -74,21 +104,28 @@ impl Dataset {
         bytes: Bytes,
         format: Format,
         fetched_at: UnixMillis,
+        limits: &LoadLimits,
     ) -> Result<Dataset, Error> {
         if format == Format::Netex {
-            Dataset::load_netex(feed, &bytes, fetched_at)
+            Dataset::load_netex(feed, &bytes, fetched_at, limits)
         } else {
-            Dataset::load(feed, bytes, fetched_at)
+            let hash = Snapshot::hash_of(&bytes);
+            Dataset::decode(feed, Cursor::new(bytes), hash, fetched_at, &limits.gtfs)
         }
     }
 
-    fn load_netex(feed: FeedId, body: &Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
-        let limits = netex::Limits::default();
+    fn load_netex(
+        feed: FeedId,
+        body: &Bytes,
+        fetched_at: UnixMillis,
+        limits: &LoadLimits,
+    ) -> Result<Dataset, Error> {
+        let LoadLimits { gtfs: table_limits, netex: limits } = limits;
         let mut files = netex::Source::new(body, &limits.files)?;
-        let (publication, mut problems) = netex::decode(&mut files, &limits)?;
+        let (publication, mut problems) = netex::decode(&mut files, limits)?;
         // The zip for whoever asks for it, and the timetable as the rows come.
         let zip = ZipTables::new(Cursor::new(Vec::new()));
-        let mut tables = (zip, LoadedTables::new(gtfs::Limits::default()));
+        let mut tables = (zip, LoadedTables::new(table_limits.clone()));
         let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)?;
         drop(publication);
         let (zip, loaded) = tables;
@@ -135,7 +172,7 @@ impl Dataset {
     /// The decoder's refusal.
     pub fn load(feed: FeedId, zip: Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
         let hash = Snapshot::hash_of(&zip);
-        Dataset::decode(feed, Cursor::new(zip), hash, fetched_at)
+        Dataset::decode(feed, Cursor::new(zip), hash, fetched_at, &gtfs::Limits::default())
     }
 
     /// Decodes a GTFS zip where it lies, such as in a file: it is never whole in memory.
@@ -148,7 +185,7 @@ impl Dataset {
         fetched_at: UnixMillis,
     ) -> Result<Dataset, Error> {
         let hash = Snapshot::hash_of_reader(&mut zip).map_err(Error::io)?;
-        Dataset::decode(feed, zip, hash, fetched_at)
+        Dataset::decode(feed, zip, hash, fetched_at, &gtfs::Limits::default())
     }
 
     fn decode(
@@ -156,10 +193,10 @@ impl Dataset {
         zip: impl Read + Seek,
         hash: u128,
         fetched_at: UnixMillis,
+        limits: &gtfs::Limits,
     ) -> Result<Dataset, Error> {
-        let limits = gtfs::Limits::default();
-        let mut files = ZipFiles::new(zip, &limits)?;
-        let (timetable, problems) = gtfs::load(&mut files, &limits)?;
+        let mut files = ZipFiles::new(zip, limits)?;
+        let (timetable, problems) = gtfs::load(&mut files, limits)?;
         Ok(Dataset::of(feed, timetable, problems, hash, fetched_at))
     }
 
@@ -256,4 +293,17 @@ impl Dataset {
 
 fn count(trips: &[TripInstance]) -> u32 {
     u32::try_from(trips.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_memory_leaves_the_limits_of_the_formats_as_they_are() {
+        assert_eq!(LoadLimits::for_memory(4 << 30), LoadLimits::default());
+        let small = LoadLimits::for_memory(64 << 20);
+        assert_eq!(small.netex.record_bytes, 64 << 20);
+        assert!(small.gtfs.total_bytes < LoadLimits::default().gtfs.total_bytes);
+    }
 }

@@ -23,6 +23,7 @@ use crate::{
     catalog::{Catalog, SharedCatalog},
     channels::{Beside, Channels},
     config::FeedConfig,
+    dataset::LoadLimits,
     feed::Feed,
     fetch::Sources,
     inbox::Inboxes,
@@ -57,6 +58,8 @@ pub struct Options {
     /// Decides epochs, keys of maps and jitter. Take it from the system's randomness, except where a run is to be
     /// repeated: an epoch that comes twice makes clients believe that they missed nothing.
     pub seed: u64,
+    /// What a schedule may come to while it is loaded.
+    pub load_limits: LoadLimits,
     /// Bounds of the hub.
     pub hub: HubConfig,
     /// The `User-Agent` that producers see.
@@ -101,7 +104,7 @@ impl Ingest {
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
     pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name, beside, .. } = options;
+        let Options { feeds, clock, seed, hub, client_name, load_limits, beside, .. } = options;
         let Options { archive, snapshots, inboxes, inspector, .. } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
@@ -122,6 +125,7 @@ impl Ingest {
             sources: Sources::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
             clock: Arc::clone(&clock),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+            load_limits: Arc::new(load_limits),
             slots: Slots::new(),
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
             archive,
@@ -156,8 +160,7 @@ impl Ingest {
             &configs,
             running.networks.iter().map(|it| (&it.network, it.feeds.iter().map(|it| &it.feed))),
         )));
-        let started = clock.monotonic();
-        let running = Mutex::new(running);
+        let (started, running) = (clock.monotonic(), Mutex::new(running));
         Arc::new(Ingest { catalog, hub, channels, started, tasks, running, shared, times })
     }
 

@@ -77,7 +77,7 @@ pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};
 pub use channels::{Beside, Channels, kinds::KIND_BESIDE};
 pub use config::{BadFeedId, Converter, FeedConfig, FeedId};
-pub use dataset::Dataset;
+pub use dataset::{Dataset, LoadLimits};
 pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
 pub use departures::{departures, departures_from};
 pub use external::{Cover, Judged, NotMade, Program, run_program, run_validator};

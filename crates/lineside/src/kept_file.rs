@@ -123,6 +123,7 @@ mod tests {
             seed: fastrand::u64(..),
             hub: HubConfig { namespaces: vec![namespace], ..HubConfig::default() },
             client_name: String::new(),
+            load_limits: lineside_ingest::LoadLimits::default(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
             beside: None,

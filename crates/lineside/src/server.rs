@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
-use lineside_ingest::{Beside, Inboxes, Ingest, Options, Sealed, Secret};
+use lineside_ingest::{Beside, Inboxes, Ingest, LoadLimits, Options, Sealed, Secret};
 use lineside_store::Store;
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{ClientLimits, Service};
@@ -89,8 +89,7 @@ pub struct Running {
 /// If the data folder or the address is not to be had.
 pub async fn start(start: Start) -> anyhow::Result<Running> {
     let Start { config, clock, seed, demo, base_map } = start;
-    let data_dir = prepare(&config)?;
-    let tls = read_tls(&config)?;
+    let (data_dir, tls) = (prepare(&config)?, read_tls(&config)?);
     let (listener, address) = listen(config.server.listen).await?;
     let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
     // A simulated city begins anew, at another time than the one that it ended at.
@@ -104,6 +103,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         seed,
         hub: hub_config(&config),
         client_name: config.server.client_name.clone(),
+        load_limits: LoadLimits::for_memory(config.limits.load_memory),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
         beside: Some(beside(&ops, &reports)),

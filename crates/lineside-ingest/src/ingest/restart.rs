@@ -19,7 +19,7 @@ use crate::{
         kinds::{GROUP_ALONE, RoomKind},
     },
     config::FeedId,
-    dataset::Dataset,
+    dataset::{Dataset, LoadLimits},
     feed::Feed,
     kept::{Kept, KeptNetwork, KeptWriter, form},
     limits::{KEPT_RINGS_BYTES_MAX, LOADS_AT_ONCE},
@@ -286,7 +286,9 @@ fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &
     let dataset = match (kept.network.dataset_at, zip, ids.first()) {
         (Some(at), Some(zip), Some(id)) => {
             let (id, bytes) = (id.clone(), zip.bytes.clone());
-            let dataset = Dataset::load_as(id, bytes, zip.format, UnixMillis(at));
+            // It was accepted before.
+            let limits = LoadLimits::default();
+            let dataset = Dataset::load_as(id, bytes, zip.format, UnixMillis(at), &limits);
             Some(Arc::new(dataset.map_err(|_| "its schedule can no longer be read")?))
         }
         _ => None,

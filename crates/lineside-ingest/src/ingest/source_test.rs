@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Ingest;
 use crate::{
     config::FeedConfig,
-    dataset::Dataset,
+    dataset::{Dataset, LoadLimits},
     fetch::{Body, Failure, FailureCode, FetchFailure, Fetched, Fetcher},
     limits::SOURCE_TEST_WAIT_MAX,
     normalize::seconds,
@@ -93,8 +93,9 @@ impl Ingest {
             }
         };
         let (status, bytes) = (body.status, body.bytes.clone());
+        let limits = Arc::clone(&self.shared.load_limits);
         let _load = self.shared.loads.acquire().await;
-        let result = read(&config, body, took, clock.wall(), slot).await;
+        let result = read(&config, body, took, clock.wall(), slot, limits).await;
         result.map_err(|failure| failed(failure.of_reply(status, bytes.len() as u64, None)))
     }
 }
@@ -130,6 +131,7 @@ async fn read(
     took: Duration,
     now: UnixMillis,
     slot: OwnedSemaphorePermit,
+    limits: Arc<LoadLimits>,
 ) -> Result<SourceTest, Failure> {
     let Body { bytes, content_type, status, .. } = body;
     let is_converted = config.converter.is_some();
@@ -160,7 +162,8 @@ async fn read(
                 match format {
                     Format::Siri => count_siri(&bytes),
                     Format::Gbfs => count_files(&bytes),
-                    _ => Dataset::load_as(id, bytes, format, now).map(|it| count_schedule(&it)),
+                    _ => Dataset::load_as(id, bytes, format, now, &limits)
+                        .map(|it| count_schedule(&it)),
                 }
             };
             let decoded = tokio::task::spawn_blocking(decode).await.map_err(|_| {

@@ -164,9 +164,10 @@ impl Poller {
         let network = self.feed.network();
         let began = network.begin();
         let came = bytes.clone();
+        let limits = Arc::clone(&self.load_limits);
         let load = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
-            Dataset::load_as(id, bytes, format, now)
+            Dataset::load_as(id, bytes, format, now, &limits)
         })
         .await;
         network.finish(Stage::Decode, began);

@@ -43,6 +43,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> Options {
         seed: 9,
         hub: HubConfig::default(),
         client_name: "test-client/1".to_owned(),
+        load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshots::default()),
         beside: None,

@@ -76,6 +76,7 @@ pub(super) struct ServerTable {
     pub(super) drain: Option<Spanned<DurationText>>,
     pub(super) client_name: Option<Spanned<String>>,
     pub(super) private_consumers: bool,
+    pub(super) cross_origin: Option<bool>,
     pub(super) tls: Option<TlsTable>,
 }
 

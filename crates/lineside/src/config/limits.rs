@@ -16,6 +16,7 @@ const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 const CHANNELS: RangeInclusive<u64> = 1..=4_096;
 /// A larger one would count as more commands than a connection may send at once.
 const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
+const LOAD_MEMORY: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 const SEND_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
 
 #[derive(Debug, Default, Deserialize)]
@@ -29,6 +30,7 @@ pub(super) struct LimitsTable {
     pub(super) frame: Option<Spanned<SizeText>>,
     pub(super) unsent_bytes: Option<Spanned<SizeText>>,
     pub(super) send_timeout: Option<Spanned<DurationText>>,
+    pub(super) load_memory: Option<Spanned<SizeText>>,
 }
 
 impl Checker<'_> {
@@ -55,6 +57,9 @@ impl Checker<'_> {
             send_timeout: self
                 .duration("limits.send_timeout", table.send_timeout, SEND_TIMEOUT)
                 .unwrap_or(defaults.send_timeout),
+            load_memory: self
+                .memory("limits.load_memory", &table.load_memory, LOAD_MEMORY)
+                .map_or(defaults.load_memory, |bytes| bytes as u64),
         }
     }
 }

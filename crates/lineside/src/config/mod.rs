@@ -72,6 +72,8 @@ const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
 /// The largest message from a client, unless configured: all its channels may stand in one.
 const FRAME_DEFAULT: usize = 256 * 1024;
 
+/// What a schedule may come to while it is loaded, unless configured.
+const LOAD_MEMORY_DEFAULT: u64 = 4 << 30;
 /// What unsent replies may hold, unless configured.
 const UNSENT_BYTES_DEFAULT: usize = 1 << 30;
 
@@ -161,6 +163,8 @@ pub struct Server {
     pub client_name: String,
     /// Whether SIRI's subscribers may be anywhere, and not on the internet only.
     pub private_consumers: bool,
+    /// Whether pages of other origins may read public replies.
+    pub cross_origin: bool,
     /// What connections are encrypted with; without it they are not.
     pub tls: Option<Tls>,
 }
@@ -212,6 +216,8 @@ pub struct Limits {
     pub unsent_bytes: usize,
     /// How long a client may take nothing of a reply.
     pub send_timeout: Duration,
+    /// Memory that a schedule may come to while it is loaded; a larger one is refused.
+    pub load_memory: u64,
 }
 
 /// `[token]`.
@@ -379,6 +385,7 @@ impl Default for Config {
                 drain: DRAIN_DEFAULT,
                 client_name: CLIENT_NAME_DEFAULT.to_owned(),
                 private_consumers: false,
+                cross_origin: true,
                 tls: None,
             },
             limits: Limits {
@@ -390,6 +397,7 @@ impl Default for Config {
                 frame: FRAME_DEFAULT,
                 unsent_bytes: UNSENT_BYTES_DEFAULT,
                 send_timeout: SEND_TIMEOUT_DEFAULT,
+                load_memory: LOAD_MEMORY_DEFAULT,
             },
             token: None,
             api: Api::default(),

@@ -135,6 +135,7 @@ impl<'a> Checker<'a> {
             drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
             client_name: self.client_name(table.client_name).unwrap_or(defaults.client_name),
             private_consumers: table.private_consumers,
+            cross_origin: table.cross_origin.unwrap_or(true),
             tls: table
                 .tls
                 .map(|tls| Tls { cert: self.base.join(tls.cert), key: self.base.join(tls.key) }),

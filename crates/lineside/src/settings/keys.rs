@@ -60,6 +60,7 @@ impl Waiting {
             // These apply at once.
             public_url: _,
             private_consumers: _,
+            cross_origin: _,
         } = next;
         self.has("server.listen", listen, &now.listen);
         self.has("server.trusted_proxies", trusted_proxies, &now.trusted_proxies);
@@ -79,6 +80,7 @@ impl Waiting {
             frame,
             unsent_bytes,
             send_timeout,
+            load_memory,
         } = next;
         self.has("limits.connections", connections, &now.connections);
         let (per_address, of_now) = (connections_per_address, &now.connections_per_address);
@@ -89,6 +91,7 @@ impl Waiting {
         self.has("limits.frame", frame, &now.frame);
         self.has("limits.unsent_bytes", unsent_bytes, &now.unsent_bytes);
         self.has("limits.send_timeout", send_timeout, &now.send_timeout);
+        self.has("limits.load_memory", load_memory, &now.load_memory);
     }
 
     fn of_keep(&mut self, next: &mut Keep, now: &Keep) {
@@ -122,12 +125,12 @@ mod tests {
     #[test]
     fn what_can_apply_at_once_does() {
         let next = format!(
-            "{NOW}public_url = \"https://a.example\"\nprivate_consumers = true\n[api]\nkey = \"k\"\n[map]\nstyle = \
+            "{NOW}public_url = \"https://a.example\"\nprivate_consumers = true\ncross_origin = false\n[api]\nkey = \"k\"\n[map]\nstyle = \
              \"https://a.example/style.json\"\n[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\n"
         );
         let in_force = check(&next, &[]);
         assert!(in_force.server.public_url.is_some() && in_force.api.key.is_some());
-        assert!(in_force.server.private_consumers);
+        assert!(in_force.server.private_consumers && !in_force.server.cross_origin);
         assert!(in_force.map.style.is_some());
         assert_eq!(in_force.feeds.len(), 1);
     }
@@ -139,7 +142,7 @@ mod tests {
                     tls = { cert = \"a\", key = \"b\" }\n\
                     [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
                     total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
-                    unsent_bytes = \"1MiB\"\nsend_timeout = \"1s\"\n\
+                    unsent_bytes = \"1MiB\"\nsend_timeout = \"1s\"\nload_memory = \"1GiB\"\n\
                     [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
                     [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\nreports = 3\n\
                     [validation]\nslots = 2\n";
@@ -158,6 +161,7 @@ mod tests {
             "limits.frame",
             "limits.unsent_bytes",
             "limits.send_timeout",
+            "limits.load_memory",
             "token",
             "admin",
             "namespace",

@@ -51,6 +51,33 @@ fn town() -> String {
 }
 
 #[tokio::test]
+async fn a_publication_beyond_the_memory_of_loads_is_refused_and_the_one_before_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("town.xml");
+    let text = town();
+    std::fs::write(&file, &text).unwrap();
+    let feeds = format!(
+        "[limits]\nload_memory = \"1MiB\"\n[[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n",
+        file.display().to_string()
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let zip = format!("{}/gtfs/town.zip", server.url);
+    let tag = header(&until_status(&zip, 200).await, "etag").to_owned();
+    let notices = "<Notice id='N:more'><Text>more and more</Text></Notice>".repeat(40_000);
+    let new = folder.path().join("new.xml");
+    std::fs::write(&new, text.replace("</members>", &format!("{notices}</members>"))).unwrap();
+    std::fs::rename(&new, &file).unwrap();
+    let feed = format!("{}/api/v1/feeds/town", server.url);
+    let is_refused = async || {
+        let feed = get_json(&feed).await;
+        (feed["last_error"]["code"] == "too_large").then_some(())
+    };
+    until("it is refused", is_refused).await;
+    assert_eq!(header(&until_status(&zip, 200).await, "etag"), tag);
+    assert_eq!(get(&format!("{}/proxy/town", server.url)).await.text().await.unwrap(), text);
+}
+
+#[tokio::test]
 async fn a_town_in_netex_is_served_as_a_schedule() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("town.xml");

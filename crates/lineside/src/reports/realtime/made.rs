@@ -35,6 +35,7 @@ pub(super) fn polled(
         seed: 7,
         hub: HubConfig::default(),
         client_name: String::new(),
+        load_limits: lineside_ingest::LoadLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
         snapshots: Arc::new(MemorySnapshots::default()),
         beside: None,
