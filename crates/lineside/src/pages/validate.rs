@@ -137,15 +137,16 @@ async fn brought(
         DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
         let form = Multipart::from_request(request, app).await;
         let form = form.map_err(|error| not(StatusCode::BAD_REQUEST, error.body_text()))?;
-        let reading = within(BRINGING_TIME_MAX, read_parts(form, app.visitors(), rules)).await;
-        return Ok((place, reading.ok_or_else(late)??));
+        let reading = within(BRINGING_TIME_MAX, read_parts(form, app.visitors(), &place, rules));
+        let read = place.arrival().receive(reading).await.flatten();
+        return Ok((place, read.ok_or_else(late)??));
     }
     if kind == Kind::File {
         let body = request.into_body().into_data_stream();
         let body = body.map_err(|_| not(StatusCode::BAD_REQUEST, "The file did not come whole."));
-        let reading = read_file(body, name_of(""), app.visitors(), rules);
-        let reading = within(BRINGING_TIME_MAX, reading).await;
-        return Ok((place, reading.ok_or_else(late)??));
+        let reading = read_file(body, name_of(""), app.visitors(), &place, rules);
+        let read = place.arrival().receive(within(BRINGING_TIME_MAX, reading)).await.flatten();
+        return Ok((place, read.ok_or_else(late)??));
     }
     let read = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await;
     let address = read.ok().and_then(|(_, form)| form.one("url").map(str::to_owned));
@@ -207,6 +208,7 @@ impl From<MultipartError> for Not {
 async fn read_parts(
     mut form: Multipart,
     desk: &Arc<Desk>,
+    place: &Place,
     rules: &config::Visitors,
 ) -> Result<Brought, Not> {
     let (mut url, mut file) = (String::new(), None);
@@ -214,7 +216,7 @@ async fn read_parts(
         match part.name() {
             Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
                 let name = name_of(part.file_name().unwrap_or_default());
-                file = Some(read_file(part, name, desk, rules).await?);
+                file = Some(read_file(part, name, desk, place, rules).await?);
             }
             Some("url") => url = read_text(part).await?,
             _ => while in_time(part.chunk()).await?.is_some() {},
@@ -247,6 +249,7 @@ async fn read_file<E: Into<Not>>(
     body: impl Stream<Item = Result<Bytes, E>>,
     name: String,
     desk: &Arc<Desk>,
+    place: &Place,
     rules: &config::Visitors,
 ) -> Result<Brought, Not> {
     let mut body = pin!(body);
@@ -263,6 +266,7 @@ async fn read_file<E: Into<Not>>(
     let coming = Stopwatch::start();
     while let Some(piece) = in_time(body.try_next()).await? {
         length += piece.len() as u64;
+        place.arrival().add(piece.len());
         if is_too_slow(length, coming.elapsed()) {
             return Err(late());
         }

@@ -5,6 +5,7 @@
 //! runs at a time, below whoever serves; the others wait, a bounded number of them, and who comes then is told to come again.
 //! Where the server stops, the process ends and the folders go.
 
+mod arrival;
 mod kept;
 mod rooms;
 mod work;
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::arrival::Arrival;
 use self::kept::Kept;
 pub(crate) use self::rooms::sweep;
 use self::rooms::{Own, Rooms};
@@ -43,6 +45,8 @@ const COMING_MAX: usize = 32;
 const FILES_PER_ADDRESS_MAX: usize = 2;
 /// Words of why a file has no report that are kept, each until its time has come.
 const FAILED_MAX: usize = 1_000;
+/// Why a file that came slowly was given up.
+const TOO_SLOW: &str = "it came too slowly while others waited; try again later";
 /// Characters of a link: 256 bits in base 64.
 const LINK_CHARS: usize = 43;
 /// How often it is tried to take away what visitors brought, while a program that was killed is still about to end.
@@ -86,6 +90,7 @@ struct Job {
     since: UnixMillis,
     /// What it is called, once it was brought.
     name: String,
+    arrival: Arc<Arrival>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,6 +120,19 @@ impl Jobs {
     /// Files that have a place.
     fn count_here(&self) -> usize {
         self.open().filter(|job| job.stage != Stage::Coming).count()
+    }
+
+    /// Gives up the slowest file that is on its way, if it is slow enough, so that another may come.
+    fn give_up_slowest(&mut self, now: UnixMillis) -> bool {
+        let coming = self.all.values_mut().filter(|job| job.stage == Stage::Coming);
+        let slow = coming.filter_map(|job| {
+            let rate = job.arrival.slow_rate(now.since(job.since))?;
+            Some((rate, job))
+        });
+        let Some((_, job)) = slow.min_by_key(|(rate, _)| *rate) else { return false };
+        job.arrival.give_up();
+        job.stage = Stage::Failed(TOO_SLOW.to_owned());
+        true
     }
 
     /// Lets go of what failed long ago, and of the oldest where there are too many.
@@ -214,19 +232,29 @@ impl Desk {
     pub(crate) fn take_place(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
         let address = client_network(address);
         let mut jobs = self.jobs.lock();
-        if jobs.count_coming() >= COMING_MAX || jobs.count_here() >= PLACES_MAX {
+        if jobs.count_here() >= PLACES_MAX {
             return Err(Full::All);
         }
         if jobs.open().filter(|job| job.address == address).count() >= FILES_PER_ADDRESS_MAX {
             return Err(Full::Address);
         }
-        jobs.n_seen += 1;
-        let (number, link) = (jobs.n_seen, random_text());
         let since = self.clock.wall();
-        let job = Job { number, address, stage: Stage::Coming, since, name: String::new() };
+        if jobs.count_coming() >= COMING_MAX && !jobs.give_up_slowest(since) {
+            return Err(Full::All);
+        }
+        jobs.n_seen += 1;
+        let (number, link, arrival) = (jobs.n_seen, random_text(), Arc::<Arrival>::default());
+        let job = Job {
+            number,
+            address,
+            stage: Stage::Coming,
+            since,
+            name: String::new(),
+            arrival: Arc::clone(&arrival),
+        };
         jobs.all.insert(link.clone(), job);
         drop(jobs);
-        Ok(Place { desk: Arc::clone(self), link, is_kept: false })
+        Ok(Place { desk: Arc::clone(self), link, arrival, is_kept: false })
     }
 
     /// What has become of what stands behind a link; none if there is nothing. Reads the disk.
@@ -290,10 +318,16 @@ fn is_of_link(byte: u8) -> bool {
 pub(crate) struct Place {
     desk: Arc<Desk>,
     link: String,
+    arrival: Arc<Arrival>,
     is_kept: bool,
 }
 
 impl Place {
+    /// The file that comes to it.
+    pub(crate) fn arrival(&self) -> &Arc<Arrival> {
+        &self.arrival
+    }
+
     /// Has what was brought looked at, in its turn. The link is known from here on.
     ///
     /// # Errors
@@ -312,7 +346,8 @@ impl Place {
             job.name = brought.name().to_owned();
         }
         let (looks, stopping) = (desk.looks.clone(), desk.stopping.clone());
-        let look = work::look_at(desk, link.clone(), brought, rules);
+        let arrival = Arc::clone(&self.arrival);
+        let look = work::look_at(desk, link.clone(), brought, arrival, rules);
         looks.spawn(stopping.run_until_cancelled_owned(look));
         Ok(link)
     }
@@ -362,6 +397,28 @@ mod tests {
         assert!(desk.take_place(address(1)).is_ok());
         drop(more);
         assert_eq!(desk.n_open(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_slowest_file_makes_way_where_too_many_are_on_their_way() {
+        let desk = desk();
+        let take = |n: usize| desk.take_place(address(n as u8));
+        let coming: Vec<Place> = (0..COMING_MAX).map(|n| take(n).unwrap()).collect();
+        assert_eq!(take(100).unwrap_err(), Full::All, "each may take a moment to begin");
+        for job in desk.jobs.lock().all.values_mut() {
+            job.since = UnixMillis(job.since.0 - 60_000);
+        }
+        for place in &coming[2..] {
+            place.arrival.add(60 << 20);
+        }
+        coming[0].arrival.add(1_000);
+        for slow in [1, 0] {
+            let newcomer = take(100 + slow).unwrap();
+            assert_eq!(coming[slow].arrival.receive(std::future::pending::<()>()).await, None);
+            newcomer.arrival.add(60 << 20);
+            std::mem::forget(newcomer);
+        }
+        assert_eq!(take(110).unwrap_err(), Full::All, "the others are fast enough");
     }
 
     #[test]

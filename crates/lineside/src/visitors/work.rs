@@ -10,8 +10,9 @@ use lineside_ingest::{FeedConfig, FeedId, Location, Program, fetch_into, run_pro
 use tempfile::TempDir;
 use url::Url;
 
+use super::arrival::{Arrival, ArrivalWriter};
 use super::rooms::FILE;
-use super::{Desk, Stage, written};
+use super::{Desk, Stage, TOO_SLOW, written};
 use crate::config::{self, size_text};
 
 /// How long fetching an address may take.
@@ -46,9 +47,10 @@ pub(super) async fn look_at(
     desk: Arc<Desk>,
     link: String,
     brought: Brought,
+    arrival: Arc<Arrival>,
     rules: config::Visitors,
 ) {
-    let looked = report_of(&desk, &link, brought, &rules).await;
+    let looked = report_of(&desk, &link, brought, arrival, &rules).await;
     let kept = match looked {
         Ok(report) => keep(&desk, &link, report, rules.keep).await,
         Err(why) => Err(why),
@@ -82,11 +84,15 @@ async fn report_of(
     desk: &Arc<Desk>,
     link: &str,
     brought: Brought,
+    arrival: Arc<Arrival>,
     rules: &config::Visitors,
 ) -> Result<Bytes, String> {
     let (folder, name) = match brought {
         Brought::File { folder, name } => (folder, name),
-        Brought::Address { url, name } => (fetch(desk, url, rules).await?, name),
+        Brought::Address { url, name } => {
+            let fetching = fetch(desk, url, &arrival, rules);
+            (arrival.receive(fetching).await.ok_or(TOO_SLOW)??, name)
+        }
     };
     desk.give_place(link).map_err(|_| "as many files wait here as may at once".to_owned())?;
     let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
@@ -139,7 +145,12 @@ fn told(why: &str, said: &str, name: &str, memory: u64) -> String {
 }
 
 /// Fetches an address as a stranger's: of the internet only, within size and time.
-async fn fetch(desk: &Arc<Desk>, url: Url, rules: &config::Visitors) -> Result<TempDir, String> {
+async fn fetch(
+    desk: &Arc<Desk>,
+    url: Url,
+    arrival: &Arc<Arrival>,
+    rules: &config::Visitors,
+) -> Result<TempDir, String> {
     let at = Arc::clone(desk);
     let readying = tokio::task::spawn_blocking(move || at.room()).await.map_err(io::Error::other);
     let (folder, file) = readying.and_then(|room| room).map_err(|error| {
@@ -154,7 +165,8 @@ async fn fetch(desk: &Arc<Desk>, url: Url, rules: &config::Visitors) -> Result<T
         public_only: true,
         ..FeedConfig::new(id, location)
     };
-    match fetch_into(&config, Arc::clone(&desk.clock), Box::new(file)).await {
+    let writer = ArrivalWriter { file, arrival: Arc::clone(arrival) };
+    match fetch_into(&config, Arc::clone(&desk.clock), Box::new(writer)).await {
         Ok(()) => Ok(folder),
         Err(failure) => {
             drop_aside(folder);
@@ -193,7 +205,8 @@ mod tests {
         place.is_kept = true;
         let (room, _) = desk.room().unwrap();
         let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
-        look_at(Arc::clone(&desk), place.link.clone(), brought, rules.clone()).await;
+        let arrival = Arc::clone(&place.arrival);
+        look_at(Arc::clone(&desk), place.link.clone(), brought, arrival, rules.clone()).await;
         desk.standing(&place.link, rules)
     }
 
@@ -232,7 +245,8 @@ mod tests {
         let at = room.path().to_owned();
         let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
         let link = place.link.clone();
-        look_at(Arc::clone(&desk), link.clone(), brought, rules.clone()).await;
+        let arrival = Arc::clone(&place.arrival);
+        look_at(Arc::clone(&desk), link.clone(), brought, arrival, rules.clone()).await;
         let Some(Standing::Failed { why, .. }) = desk.standing(&link, &rules) else {
             panic!("it stands otherwise: {:?}", desk.standing(&link, &rules));
         };
