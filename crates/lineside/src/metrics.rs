@@ -216,6 +216,10 @@ fn admission(registry: &mut Registry, admission: &Admission) {
     unsent.set(i64::try_from(admission.unsent().bytes()).unwrap_or(i64::MAX));
     let help = "Bytes of unsent replies that were each made for one request";
     registry.register("http_unsent_bytes", help, unsent);
+    let shared: Gauge = Gauge::default();
+    shared.set(i64::try_from(admission.unsent().shared_bytes()).unwrap_or(i64::MAX));
+    let help = "Bytes of feeds' bodies that are no longer served and that clients have not read";
+    registry.register("http_unsent_shared_bytes", help, shared);
     let help = "Connections and replies refused, by the limit that they met";
     registry.register("http_refused", help, refused);
 }

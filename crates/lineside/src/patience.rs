@@ -3,8 +3,9 @@
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use http::HeaderValue;
 use lineside_validate::Stop;
 
 /// What `work` came to, or none if it took longer than `limit`.
@@ -19,6 +20,13 @@ pub(crate) async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Out
 #[expect(clippy::disallowed_methods, reason = "a socket's pause is real time")]
 pub(crate) async fn pause(length: Duration) {
     tokio::time::sleep(length).await;
+}
+
+/// The time now as HTTP writes it.
+#[expect(clippy::disallowed_methods, reason = "the date of a reply is of real time")]
+pub(crate) fn http_date() -> HeaderValue {
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    HeaderValue::try_from(now).expect("a date is a header value")
 }
 
 /// What `work` comes to, which is stopped if it takes longer than `limit`. Waits for it.

@@ -12,7 +12,6 @@ use std::task::Poll;
 
 use axum::Router;
 use axum::body::Body;
-use axum::response::IntoResponse as _;
 use bytes::Bytes;
 use http::{HeaderMap, Version, header};
 use hyper::body::Incoming;
@@ -25,8 +24,8 @@ use parking_lot::Mutex;
 use tower::ServiceExt as _;
 
 use super::admission::{Admission, Place};
-use super::errors::Refusal;
 use super::frame_limit::FrameLimited;
+use super::layers::{AmbiguousHost, keep_common_headers};
 use super::limits;
 use super::pace::{PacedSocket, SocketActivity};
 use super::proxies::{Peer, Proxies};
@@ -71,7 +70,7 @@ fn names_one_host<B>(request: &http::Request<B>) -> bool {
 impl Http1 {
     pub(super) async fn drive(self, socket: impl Connection, place: Place) {
         let Self { builder, router, partitions, refusal, shutdown, peer, client, bounds } = self;
-        let timeout = bounds.timeout;
+        let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.all()));
         let place = Arc::new(Mutex::new(place));
         let client = client.map(|client| (Arc::new(client), Arc::clone(&place)));
         let door = Door::new();
@@ -86,7 +85,7 @@ impl Http1 {
             let owner = bounds.owner(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
             Box::pin(async move {
                 if !names_one_host(&request) {
-                    return Ok(bounds.outgoing(&owner, Refusal::BadHost.into_response()));
+                    request.extensions_mut().insert(AmbiguousHost);
                 }
                 let Ok(response) = router.oneshot(request.map(Body::new)).await;
                 // A session counts for who is at its other end, not for the proxy between.
@@ -94,12 +93,13 @@ impl Http1 {
                     && let Some((address, behind, place)) = client
                     && !behind.admission.assign(&mut place.lock(), address)
                 {
-                    return Ok(bounds.outgoing(&owner, takeover::overloaded()));
+                    let refusal = keep_common_headers(response, takeover::overloaded());
+                    return Ok(bounds.outgoing(&owner, refusal));
                 }
                 Ok::<_, Infallible>(bounds.outgoing(&owner, door.pass(response).await))
             })
         });
-        let socket = PacedSocket::new(socket, timeout);
+        let socket = PacedSocket::new(socket, timeout, unsent);
         let io = TokioIo::new(Watched::new(socket, door.clone()));
         let mut connection = builder.serve_connection(io, service);
         let mut closing = pin!(shutdown.closing());
@@ -146,7 +146,7 @@ impl Http2 {
         place: Place,
     ) {
         let Self { watcher, peer, client, bounds } = self;
-        let socket = PacedSocket::new(socket, bounds.timeout);
+        let socket = PacedSocket::new(socket, bounds.timeout, Arc::clone(bounds.all()));
         let activity = Arc::clone(socket.activity());
         let replies = bounds.clone();
         let service = service_fn(move |mut request: http::Request<Incoming>| {
@@ -175,9 +175,11 @@ fn http2_builder(
     bounds: &SendBounds,
     activity: &Arc<SocketActivity>,
 ) -> http2::Builder<StreamExecutor> {
-    let (timeout, socket) = (bounds.timeout, Arc::clone(activity));
-    let mut builder = http2::Builder::new(StreamExecutor { timeout, socket });
+    let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.all()));
+    let socket = Arc::clone(activity);
+    let mut builder = http2::Builder::new(StreamExecutor { timeout, unsent, socket });
     builder
+        .auto_date_header(false)
         .timer(TokioTimer::new())
         .keep_alive_interval(limits::HEAD_TIMEOUT)
         .max_concurrent_streams(limits::STREAMS_PER_CONNECTION_MAX)

@@ -1,6 +1,7 @@
 //! Content codings: which one a client takes, and bodies compressed once for all who take it.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use http::{HeaderMap, HeaderValue, header};
 use lineside_sync::table::{self, Table};
 
 use super::limits;
+use super::shared_bytes::{SharedBody, SharedBytes};
 
 /// A way to send a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -133,7 +135,21 @@ pub(crate) async fn encode(body: &Bytes, coding: Coding) -> Bytes {
 /// many ask for come here: what goes first is the oldest, however often it was read.
 #[derive(Debug)]
 pub(crate) struct Compressed {
-    bodies: Table<(u128, Coding), Bytes>,
+    bodies: Table<(u128, Coding), KeptBody>,
+}
+
+/// A body in the table, which replies share.
+#[derive(Debug, Clone)]
+struct KeptBody {
+    bytes: Bytes,
+    shared: Arc<SharedBytes>,
+}
+
+impl KeptBody {
+    fn new(bytes: Bytes) -> Self {
+        let shared = SharedBytes::for_compressed(bytes.len());
+        Self { bytes, shared }
+    }
 }
 
 impl Default for Compressed {
@@ -143,16 +159,21 @@ impl Default for Compressed {
             weight: limits::COMPRESSED_KEPT_BYTES_MAX,
             age: Some(limits::COMPRESSED_KEPT_FOR),
         };
-        Self { bodies: Table::new(limits, |_, body| body.len()) }
+        Self { bodies: Table::new(limits, |_, body| body.bytes.len()) }
     }
 }
 
 impl Compressed {
     /// The body in this coding, from what is kept or made now: once for all who ask meanwhile.
-    pub(crate) async fn encode(&self, hash: u128, body: &Bytes, coding: Coding) -> Bytes {
-        let load = async || Ok(encode(body, coding).await);
-        let Ok(encoded) = self.bodies.load((hash, coding), load).await;
-        encoded
+    pub(super) async fn encode(
+        &self,
+        hash: u128,
+        body: &Bytes,
+        coding: Coding,
+    ) -> (Bytes, SharedBody) {
+        let load = async || Ok(KeptBody::new(encode(body, coding).await));
+        let Ok(kept) = self.bodies.load((hash, coding), load).await;
+        (kept.bytes, SharedBody(kept.shared))
     }
 
     /// Lets go of what is old. `now` is the clock's monotonic time.
@@ -195,7 +216,7 @@ mod tests {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(4_000));
         let compressed = Compressed::default();
         for coding in [Coding::Gzip, Coding::Brotli, Coding::Zstd] {
-            let encoded = compressed.encode(7, &body, coding).await;
+            let (encoded, _) = compressed.encode(7, &body, coding).await;
             assert!(encoded.len() < body.len() / 4, "{coding:?}: {}", encoded.len());
             let mut decoded = Vec::new();
             match coding {
@@ -217,7 +238,10 @@ mod tests {
     #[tokio::test]
     async fn what_is_kept_is_bounded_and_gets_old() {
         let compressed = Compressed::default();
-        let keep = |hash| compressed.bodies.insert((hash, Coding::Gzip), vec![0; 10 << 20].into());
+        let keep = |hash| {
+            let body = KeptBody::new(vec![0; 10 << 20].into());
+            compressed.bodies.insert((hash, Coding::Gzip), body);
+        };
         (0..20).for_each(keep);
         let is_kept = |hash| compressed.bodies.pin().get(&(hash, Coding::Gzip)).is_some();
         assert!(compressed.bodies.weight() <= limits::COMPRESSED_KEPT_BYTES_MAX);
@@ -232,7 +256,7 @@ mod tests {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(40_000));
         let compressed = Compressed::default();
         let ask = || compressed.encode(7, &body, Coding::Zstd);
-        let (one, other, third) = tokio::join!(ask(), ask(), ask());
+        let ((one, _), (other, _), (third, _)) = tokio::join!(ask(), ask(), ask());
         assert_eq!((one.as_ptr(), one.as_ptr()), (other.as_ptr(), third.as_ptr()));
     }
 

@@ -1,5 +1,6 @@
-//! A bound on the frames of HTTP/2 that cost the server work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE
-//! and unknown ones. h2 itself bounds resets, header blocks and empty DATA, and answers any number of these.
+//! A bound on the frames of HTTP/2 that cost the server work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE,
+//! RST_STREAM beyond one for each request, and unknown ones. h2 itself bounds header blocks, empty DATA and resets of
+//! streams that it remembers, and answers any number of these.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,8 +15,10 @@ use crate::patience::Stopwatch;
 /// What each client says first.
 const PREFACE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 9;
-/// The frames that carry requests, and RST_STREAM, which h2 bounds.
-const REQUEST_KINDS: [u8; 4] = [0x0, 0x1, 0x3, 0x9];
+const HEADERS: u8 = 0x1;
+const RST_STREAM: u8 = 0x3;
+/// The frames that carry requests: DATA, HEADERS and CONTINUATION.
+const REQUEST_KINDS: [u8; 3] = [0x0, HEADERS, 0x9];
 
 /// Reads the heads of a client's frames and counts those that bring no request.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ struct FrameLimit {
     head_bytes: usize,
     /// Frames that the client may still send at once.
     left: u64,
+    /// Requests that it has not reset, as far as it may.
+    resets_left: u64,
     /// Frames that it was given for time, and for bytes it was sent.
     granted: u64,
     sent: u64,
@@ -38,6 +43,7 @@ impl FrameLimit {
             head: [0; HEAD_BYTES],
             head_bytes: 0,
             left: limits::CONTROL_FRAMES_BURST,
+            resets_left: 0,
             granted: 0,
             sent: 0,
         }
@@ -69,7 +75,14 @@ impl FrameLimit {
             self.head_bytes = 0;
             let [high, middle, low, kind, ..] = self.head;
             self.skip = u32::from_be_bytes([0, high, middle, low]) as usize;
+            if kind == HEADERS {
+                self.resets_left += 1;
+            }
             if REQUEST_KINDS.contains(&kind) {
+                continue;
+            }
+            if kind == RST_STREAM && self.resets_left > 0 {
+                self.resets_left -= 1;
                 continue;
             }
             let Some(left) = self.left.checked_sub(1) else { return false };
@@ -152,7 +165,6 @@ mod tests {
     use super::*;
 
     const PING: u8 = 0x6;
-    const HEADERS: u8 = 0x1;
 
     fn frames(kind: u8, count: u64) -> Vec<u8> {
         let frame = [&[0, 0, 8, kind, 0, 0, 0, 0, 0], &[b'x'; 8][..]].concat();
@@ -176,6 +188,15 @@ mod tests {
             assert!(all(&frames(PING, limits::CONTROL_FRAMES_PER_SECOND), second));
             assert!(!all(&frames(PING, 1), second));
         }
+    }
+
+    #[test]
+    fn a_client_may_reset_each_of_its_requests_once() {
+        let mut limit = begun();
+        let request = [frames(HEADERS, 1), frames(RST_STREAM, 1)].concat();
+        assert!(limit.allows(&request.repeat(30_000), Duration::ZERO));
+        assert!(limit.allows(&frames(RST_STREAM, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
+        assert!(!limit.allows(&frames(RST_STREAM, 1), Duration::ZERO));
     }
 
     #[test]

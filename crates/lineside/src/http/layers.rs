@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::admin;
@@ -32,6 +32,30 @@ const ENCRYPTED_ONLY: &str = "max-age=2592000";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Embeddable;
 
+/// Marks a request that names no host, or several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AmbiguousHost;
+
+/// Headers of every reply, whatever it is.
+const COMMON: [HeaderName; 6] = [
+    header::DATE,
+    header::ACCESS_CONTROL_ALLOW_ORIGIN,
+    header::ACCESS_CONTROL_EXPOSE_HEADERS,
+    header::STRICT_TRANSPORT_SECURITY,
+    header::X_CONTENT_TYPE_OPTIONS,
+    header::REFERRER_POLICY,
+];
+
+/// Replaces a reply, which may not go out, by a refusal with the headers that every reply has.
+pub(super) fn keep_common_headers(response: Response, mut refusal: Response) -> Response {
+    for name in COMMON {
+        if let Some(value) = response.headers().get(&name) {
+            refusal.headers_mut().insert(name, value.clone());
+        }
+    }
+    refusal
+}
+
 /// Lays what every reply has in common around the router.
 pub(crate) fn wrap(router: Router, app: &App) -> Router {
     router
@@ -39,7 +63,7 @@ pub(crate) fn wrap(router: Router, app: &App) -> Router {
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(after_panic))
         .layer(middleware::from_fn_with_state(app.clone(), add_headers))
-        .layer(middleware::from_fn_with_state(app.clone(), bound_and_count))
+        .layer(middleware::from_fn_with_state(app.clone(), count_requests))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
@@ -50,15 +74,12 @@ fn after_panic(panic: Box<dyn Any + Send>) -> Response {
     Refusal::Internal.into_response()
 }
 
-async fn bound_and_count(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn count_requests(State(app): State<App>, request: Request, next: Next) -> Response {
     let stopwatch = Stopwatch::start();
     let template = request.extensions().get::<MatchedPath>();
     let asked = Addresses::of(template.map(MatchedPath::as_str));
     let path = template.map(|path| path.as_str().to_owned());
-    let response = match check_address(request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
-    };
+    let response = next.run(request).await;
     if response.extensions().get::<OurFault>().is_some() {
         let address = path.as_deref().unwrap_or_default();
         tracing::error!(address, "a request was answered 500: the reply could not be made");
@@ -67,7 +88,11 @@ async fn bound_and_count(State(app): State<App>, request: Request, next: Next) -
     response
 }
 
-fn check_address(uri: &Uri) -> Result<(), Refusal> {
+fn check_request(request: &Request) -> Result<(), Refusal> {
+    if request.extensions().get::<AmbiguousHost>().is_some() {
+        return Err(Refusal::BadHost);
+    }
+    let uri = request.uri();
     let length = uri.path_and_query().map_or(0, |path| path.as_str().len());
     if length > limits::URI_BYTES_MAX {
         return Err(Refusal::UriTooLong);
@@ -78,11 +103,14 @@ fn check_address(uri: &Uri) -> Result<(), Refusal> {
 
 async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).cloned();
-    let is_public = is_public(request.uri().path());
+    let is_public = app.config().server.cross_origin && is_public(request.uri().path());
     let preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response =
-        if preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+    let mut response = match check_request(&request) {
+        Ok(()) if preflight => StatusCode::NO_CONTENT.into_response(),
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
     let is_page = is_page(response.headers());
     let ancestors = match response.extensions().get::<Embeddable>() {
         Some(Embeddable) => "*",

@@ -31,6 +31,16 @@ pub(crate) const UNSENT_CONNECTION_PART: usize = 16;
 pub(crate) const UNSENT_ADDRESS_PART: usize = 4;
 /// Replies larger than this may have half of `limits.unsent_bytes`.
 pub(crate) const UNSENT_LARGE_BYTES: usize = 1024 * 1024;
+/// Replies up to this size have room of their own beyond `limits.unsent_bytes`.
+pub(crate) const UNSENT_SMALL_BYTES: usize = 4 * 1024;
+/// The part of `limits.unsent_bytes` that shared bodies may take which only unread replies hold; beyond it each reply with a
+/// shared body is counted.
+pub(crate) const UNSENT_SHARED_PART: usize = 4;
+/// How often a reader is looked at while more than three quarters of `limits.unsent_bytes` wait to be sent, and how fast it has to
+/// be then, in bytes per second.
+pub(crate) const PRESSURE_INTERVAL: Duration = Duration::from_secs(2);
+/// See [`PRESSURE_INTERVAL`].
+pub(crate) const PRESSURE_RATE_MIN: u64 = 32 * 1024;
 /// Bytes of a reply that a stream of HTTP/2 gives out at a time.
 pub(crate) const PIECE_BYTES_MAX: usize = 16 * 1024;
 /// Bytes that a stream of HTTP/2 may give out before they are in the socket.

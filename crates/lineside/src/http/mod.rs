@@ -40,6 +40,7 @@ mod sending;
 mod sending;
 mod server;
 mod server_api;
+mod shared_bytes;
 mod siri;
 mod streams;
 mod systems;

@@ -2,6 +2,7 @@
 //! for it occupies memory.
 
 use std::io::{self, IoSlice};
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -15,30 +16,49 @@ use tokio_rustls::rustls::ServerConnection;
 
 use super::limits;
 use super::takeover::Connection;
+use super::unsent::Unsent;
 use crate::patience::pause;
 
-/// Measures how fast a reader takes bytes that wait for it. It looks at the reader once per timeout.
+/// Measures how fast a reader takes bytes that wait for it. It looks at the reader once per timeout, and more often in case too
+/// much waits for all readers together.
 pub(super) struct SendPace {
     timeout: Duration,
+    unsent: Arc<Unsent>,
     wait: Option<Wait>,
 }
 
 /// Bytes wait for the reader.
 struct Wait {
-    next_sample: Pin<Box<dyn Future<Output = ()> + Send>>,
+    next_sample: Timer,
     samples: Samples,
+    /// The next look at whether it is fast enough for a server that is full, and what it had taken at the last.
+    next_look: Timer,
+    taken_at_look: u64,
 }
 
+type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 impl Wait {
-    fn new(timeout: Duration, samples: Samples) -> Self {
-        Self { next_sample: Box::pin(pause(timeout)), samples }
+    fn new(timeout: Duration, taken: u64) -> Self {
+        Self {
+            next_sample: Box::pin(pause(timeout)),
+            samples: Samples::new(taken),
+            next_look: Box::pin(pause(limits::PRESSURE_INTERVAL)),
+            taken_at_look: taken,
+        }
+    }
+
+    /// Whether a reader that has taken so much is too slow for a server that is full.
+    fn is_slow_under_pressure(&mut self, taken: u64) -> bool {
+        let since_look = taken.saturating_sub(mem::replace(&mut self.taken_at_look, taken));
+        since_look < limits::PRESSURE_RATE_MIN * limits::PRESSURE_INTERVAL.as_secs()
     }
 }
 
 impl SendPace {
     /// A reader may take nothing for this long.
-    pub(super) fn new(timeout: Duration) -> Self {
-        Self { timeout, wait: None }
+    pub(super) fn new(timeout: Duration, unsent: Arc<Unsent>) -> Self {
+        Self { timeout, unsent, wait: None }
     }
 
     /// Nothing waits for the reader any more.
@@ -47,16 +67,23 @@ impl SendPace {
     }
 
     /// Whether the reader is too slow, while bytes wait for it: it took no byte for the timeout, or less than
-    /// [`limits::SEND_RATE_MIN`] on average over twice the timeout. Wakes the task when it has to ask again. `taken` counts
+    /// [`limits::SEND_RATE_MIN`] on average over twice the timeout; or less than [`limits::PRESSURE_RATE_MIN`] while too much
+    /// waits for all readers. Wakes the task when it has to ask again. `taken` counts
     /// the bytes that the reader has taken since the connection began.
     pub(super) fn is_too_slow(&mut self, cx: &mut Context<'_>, taken: impl Fn() -> u64) -> bool {
         let timeout = self.timeout;
-        let wait = self.wait.get_or_insert_with(|| Wait::new(timeout, Samples::new(taken())));
+        let wait = self.wait.get_or_insert_with(|| Wait::new(timeout, taken()));
         while wait.next_sample.as_mut().poll(cx).is_ready() {
             if wait.samples.is_too_slow(taken(), timeout) {
                 return true;
             }
-            *wait = Wait::new(timeout, wait.samples);
+            wait.next_sample = Box::pin(pause(timeout));
+        }
+        while wait.next_look.as_mut().poll(cx).is_ready() {
+            if wait.is_slow_under_pressure(taken()) && self.unsent.is_under_pressure() {
+                return true;
+            }
+            wait.next_look = Box::pin(pause(limits::PRESSURE_INTERVAL));
         }
         false
     }
@@ -122,8 +149,8 @@ pub(super) struct PacedSocket<C> {
 }
 
 impl<C: Connection> PacedSocket<C> {
-    pub(super) fn new(socket: C, timeout: Duration) -> Self {
-        let (pace, activity) = (SendPace::new(timeout), Arc::default());
+    pub(super) fn new(socket: C, timeout: Duration, unsent: Arc<Unsent>) -> Self {
+        let (pace, activity) = (SendPace::new(timeout, unsent), Arc::default());
         Self { socket, pace, written: 0, activity }
     }
 
@@ -246,5 +273,13 @@ mod tests {
         assert_eq!(timeouts_until_too_slow(300), Some(2));
         assert_eq!(timeouts_until_too_slow(29 << 10), Some(2));
         assert_eq!(timeouts_until_too_slow(31 << 10), None);
+    }
+
+    #[tokio::test]
+    async fn a_reader_of_a_full_server_has_to_take_so_much_between_two_looks() {
+        let mut wait = Wait::new(TIMEOUT, 1_000);
+        assert!(!wait.is_slow_under_pressure(1_000 + (64 << 10)));
+        assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));
+        assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));
     }
 }

@@ -1,7 +1,8 @@
 //! A feed's last good bytes as replies: each coding with its tag and its headers, made ready once per version of the
 //! bytes and let go with them.
 //!
-//! A reply shares what stands here: it copies no body, and takes no lock once a coding has been made.
+//! A reply shares what stands here: it copies no body, and takes no lock once a coding has been made. Bodies of a version
+//! that is no longer served are counted for as long as clients have not read them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,8 +21,8 @@ use super::layers::producer_policy;
 use super::ranges::{self, Asked};
 use super::reply::{Wants, http_date, tag};
 use super::sending::FromFile;
+use super::shared_bytes::{SharedBody, SharedBytes};
 use super::systems::Form;
-use super::unsent::SharedBody;
 
 /// Under which name and as what the bytes go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ const VIEWS: usize = 2;
 #[derive(Debug)]
 pub(super) struct Prepared {
     snapshot: Arc<Snapshot>,
-    sealed: Option<Arc<Sealed>>,
+    plain: Body,
     views: [Heads; VIEWS],
     bodies: [OnceCell<Body>; Coding::COUNT],
     tags: [HeaderValue; Coding::COUNT],
@@ -54,21 +55,34 @@ pub(super) struct Prepared {
 struct Body {
     bytes: Bytes,
     sealed: Option<Arc<Sealed>>,
+    shared: Arc<SharedBytes>,
 }
 
 impl Body {
-    fn new(bytes: Bytes) -> Self {
+    fn new(bytes: Bytes, sealed: Option<Arc<Sealed>>) -> Self {
+        let shared = SharedBytes::for_feed(bytes.len());
+        Self { bytes, sealed, shared }
+    }
+
+    fn seal(bytes: Bytes) -> Self {
         match Sealed::new(&bytes) {
-            Some(sealed) => Self { bytes: sealed.bytes(), sealed: Some(sealed) },
-            None => Self { bytes, sealed: None },
+            Some(sealed) => Self::new(sealed.bytes(), Some(sealed)),
+            None => Self::new(bytes, None),
         }
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let made = self.bodies.iter().filter_map(OnceCell::get);
+        made.chain([&self.plain]).for_each(|body| body.shared.release());
     }
 }
 
 impl IntoResponse for Body {
     fn into_response(self) -> Response {
         let mut response = self.bytes.into_response();
-        response.extensions_mut().insert(SharedBody);
+        response.extensions_mut().insert(SharedBody(self.shared));
         if let Some(sealed) = self.sealed {
             response.extensions_mut().insert(FromFile(sealed));
         }
@@ -131,7 +145,8 @@ impl Prepared {
         let is_date_strong = modified.seconds() < snapshot.fetched_at.seconds();
         let forms = Default::default();
         let modified = modified_header;
-        Self { views, bodies, tags, modified, is_date_strong, forms, sealed, snapshot }
+        let plain = Body::new(snapshot.bytes.clone(), sealed);
+        Self { views, bodies, tags, modified, is_date_strong, forms, plain, snapshot }
     }
 
     /// What the file of a system is in that version, once it was made.
@@ -200,21 +215,21 @@ impl Prepared {
         headers.insert(header::CONTENT_RANGE, place.expect("numbers are a header value"));
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         headers.extend(freshness);
-        let part = Body { bytes, sealed: self.sealed.clone() };
+        let part = Body { bytes, ..self.plain.clone() };
         (StatusCode::PARTIAL_CONTENT, headers, part).into_response()
     }
 
     /// The bytes in this coding. Who asks first has them made; that goes on for the others if the first goes away.
     async fn body(self: &Arc<Self>, coding: Coding) -> Result<Body, Refusal> {
         if coding == Coding::Identity {
-            return Ok(Body { bytes: self.snapshot.bytes.clone(), sealed: self.sealed.clone() });
+            return Ok(self.plain.clone());
         }
         if let Some(body) = self.bodies[coding as usize].get() {
             return Ok(body.clone());
         }
         let all = Arc::clone(self);
         let making = tokio::spawn(async move {
-            let make = async || Body::new(encoding::encode(&all.snapshot.bytes, coding).await);
+            let make = async || Body::seal(encoding::encode(&all.snapshot.bytes, coding).await);
             all.bodies[coding as usize].get_or_init(make).await.clone()
         });
         making.await.map_err(|error| {

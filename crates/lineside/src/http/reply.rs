@@ -17,7 +17,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::encoding::{self, Coding};
 use super::errors::Refusal;
-use super::unsent::SharedBody;
 use crate::app::App;
 
 /// How long after its time a change may come to be served, and the length of a second of HTTP's dates.
@@ -215,8 +214,7 @@ impl Representation {
         }
         let mut headers = self.headers(tag(self.hash, coding));
         headers.insert(header::CONTENT_TYPE, self.content_type.clone());
-        // What is kept for the next client is there anyway.
-        let is_shared = coding != Coding::Identity && !self.is_passing;
+        let mut shared = None;
         let body = match coding.name() {
             None => self.body,
             Some(name) => {
@@ -224,14 +222,16 @@ impl Representation {
                 if self.is_passing {
                     encoding::encode(&self.body, coding).await
                 } else {
-                    app.compressed().encode(self.hash, &self.body, coding).await
+                    let (body, kept) = app.compressed().encode(self.hash, &self.body, coding).await;
+                    shared = Some(kept);
+                    body
                 }
             }
         };
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         let mut response = (headers, body).into_response();
-        if is_shared {
-            response.extensions_mut().insert(SharedBody);
+        if let Some(shared) = shared {
+            response.extensions_mut().insert(shared);
         }
         response
     }

@@ -155,6 +155,7 @@ impl Server {
         };
         let mut http1 = http1::Builder::new();
         http1
+            .auto_date_header(false)
             .timer(TokioTimer::new())
             .header_read_timeout(limits::HEAD_TIMEOUT)
             .max_headers(limits::HEADERS_MAX)

@@ -14,6 +14,7 @@ use hyper::rt::Executor;
 
 use super::limits;
 use super::pace::{SendPace, SocketActivity};
+use super::unsent::Unsent;
 
 tokio::task_local! {
     /// The progress of the stream whose task this is.
@@ -51,6 +52,7 @@ impl StreamProgress {
 #[derive(Debug, Clone)]
 pub(super) struct StreamExecutor {
     pub(super) timeout: Duration,
+    pub(super) unsent: Arc<Unsent>,
     pub(super) socket: Arc<SocketActivity>,
 }
 
@@ -65,7 +67,7 @@ where
         tokio::spawn(StreamTask {
             stream: Box::pin(PROGRESS.scope(Arc::clone(&progress), stream)),
             progress,
-            pace: SendPace::new(self.timeout),
+            pace: SendPace::new(self.timeout, Arc::clone(&self.unsent)),
             socket: Arc::clone(&self.socket),
             n_blocked: self.socket.blocked().1,
             n_excuses: 0,

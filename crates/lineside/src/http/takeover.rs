@@ -26,6 +26,7 @@ use tokio_rustls::server::TlsStream;
 use super::errors::Refusal;
 use super::limits;
 use super::sending::{self, FromFile};
+use crate::patience::http_date;
 
 /// In a response's extensions: what its connection becomes. Taken once.
 #[derive(Debug, Clone)]
@@ -119,15 +120,10 @@ fn head(parts: &Parts) -> Bytes {
         put_header(&mut head, "connection", b"close");
     }
     if !parts.headers.contains_key(header::DATE) {
-        put_header(&mut head, "date", date().as_bytes());
+        put_header(&mut head, "date", http_date().as_bytes());
     }
     head.put_slice(b"\r\n");
     head.freeze()
-}
-
-#[expect(clippy::disallowed_methods, reason = "a reply's date is of real time, as hyper writes it")]
-fn date() -> String {
-    httpdate::fmt_http_date(std::time::SystemTime::now())
 }
 
 fn put_header(head: &mut BytesMut, name: &str, value: &[u8]) {

@@ -1,5 +1,6 @@
 //! Bytes that wait to be sent. A reply that was made for one request occupies memory until its client has read it, so such
 //! replies are counted per connection, per address and in all, from when they are made until their bytes are dropped.
+//! Bodies that replies share are counted once, and only while nothing else holds them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,24 +13,28 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use http::header;
 use http_body::{Body as _, Frame, SizeHint};
 use parking_lot::Mutex;
 
 use super::admission::Admission;
 use super::errors::Refusal;
+use super::layers::keep_common_headers;
 use super::limits;
+use super::shared_bytes::{SharedBody, SharedBytes};
 use super::streams::StreamProgress;
 use crate::address::client_network;
-
-/// In a response's extensions: its body is shared with other replies and is not counted for this one.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SharedBody;
+use crate::patience::http_date;
 
 /// The unsent bytes of the whole server.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     most: usize,
     bytes: AtomicUsize,
+    /// Bytes of feeds' bodies that only unread replies hold.
+    shared_bytes: AtomicUsize,
+    /// Bytes of compressed bodies, in their table or in unread replies.
+    compressed_bytes: AtomicUsize,
     /// Bound: an entry per connection or reply that is open.
     addresses: Mutex<HashMap<IpAddr, Weak<AddressUnsent>>>,
     n_refused: AtomicU64,
@@ -47,13 +52,49 @@ pub(super) struct AddressUnsent {
 impl Unsent {
     /// All unsent replies may hold `most` bytes together.
     pub(crate) fn new(most: usize) -> Arc<Self> {
+        let [bytes, shared_bytes, compressed_bytes] = [0, 0, 0].map(AtomicUsize::new);
         let (addresses, n_refused) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { most, bytes: AtomicUsize::new(0), addresses, n_refused })
+        Arc::new(Self { most, bytes, shared_bytes, compressed_bytes, addresses, n_refused })
     }
 
     /// Bytes that wait to be sent.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
+    }
+
+    /// Bytes of feeds' bodies that only unread replies hold.
+    pub(crate) fn shared_bytes(&self) -> usize {
+        self.shared_bytes.load(Relaxed)
+    }
+
+    /// Where a shared body is counted.
+    pub(super) fn shared_counter(&self, is_compressed: bool) -> &AtomicUsize {
+        if is_compressed { &self.compressed_bytes } else { &self.shared_bytes }
+    }
+
+    /// Whether replies with shared bodies go out uncounted.
+    fn has_room_for_shared(&self) -> bool {
+        let most = self.most / limits::UNSENT_SHARED_PART;
+        let compressed_most = most.saturating_add(limits::COMPRESSED_KEPT_BYTES_MAX);
+        self.shared_bytes() <= most && self.compressed_bytes.load(Relaxed) <= compressed_most
+    }
+
+    /// Whether so much waits to be sent that slow readers have to go.
+    pub(super) fn is_under_pressure(&self) -> bool {
+        self.bytes() > self.most / 4 * 3 || !self.has_room_for_shared()
+    }
+
+    /// What all replies of this length may hold together with all others. Large ones have half of the room, so that they
+    /// do not shut out the others, and small ones have some that is theirs alone: a server that is full says that it is
+    /// well.
+    fn most_for(&self, length: usize) -> usize {
+        if length > limits::UNSENT_LARGE_BYTES {
+            self.most / 2
+        } else if length <= limits::UNSENT_SMALL_BYTES {
+            self.most.saturating_add(self.most / 4)
+        } else {
+            self.most
+        }
     }
 
     /// Replies that were refused because too much waited to be sent.
@@ -92,30 +133,33 @@ impl Drop for AddressUnsent {
 #[derive(Debug)]
 struct ConnectionUnsent {
     most: usize,
+    /// Of replies that were made for one request each.
     bytes: AtomicUsize,
+    /// Of all replies.
+    all_bytes: AtomicUsize,
 }
 
 impl ConnectionUnsent {
     /// A connection of one client.
     fn of_client(all: &Unsent) -> Arc<Self> {
-        Arc::new(Self {
-            most: all.most / limits::UNSENT_CONNECTION_PART,
-            bytes: AtomicUsize::new(0),
-        })
+        Self::new(all.most / limits::UNSENT_CONNECTION_PART)
     }
 
     /// A connection of a trusted proxy, which carries the replies of many clients.
     fn of_proxy() -> Arc<Self> {
-        Arc::new(Self { most: usize::MAX, bytes: AtomicUsize::new(0) })
+        Self::new(usize::MAX)
     }
 
-    /// Counts a reply of so many bytes; none if too much waits already. Where nothing waits, one reply of any size fits:
+    fn new(most: usize) -> Arc<Self> {
+        let [bytes, all_bytes] = [0, 0].map(AtomicUsize::new);
+        Arc::new(Self { most, bytes, all_bytes })
+    }
+
+    /// Counts a reply of so many bytes; false if too much waits already. Where nothing waits, one reply of any size fits:
     /// otherwise nobody could have it.
-    fn count(self: &Arc<Self>, address: &Arc<AddressUnsent>, bytes: usize) -> Option<UnsentBytes> {
+    fn count(&self, address: &AddressUnsent, bytes: usize) -> bool {
         let all = &address.all;
-        // Large replies have half of the room, so that they do not shut out the small ones.
-        let is_large = bytes > limits::UNSENT_LARGE_BYTES;
-        let most = if is_large { all.most / 2 } else { all.most };
+        let most = all.most_for(bytes);
         let counters =
             [(&self.bytes, self.most), (&address.bytes, address.most), (&all.bytes, most)];
         for (n, (counter, most)) in counters.into_iter().enumerate() {
@@ -128,11 +172,10 @@ impl ConnectionUnsent {
                     counter.fetch_sub(bytes, Relaxed);
                 }
                 all.n_refused.fetch_add(1, Relaxed);
-                return None;
+                return false;
             }
         }
-        let (connection, address) = (Arc::clone(self), Arc::clone(address));
-        Some(UnsentBytes { bytes, connection, address })
+        true
     }
 
     /// The reply as it goes out: counted, or a refusal if too much waits to be sent.
@@ -142,45 +185,57 @@ impl ConnectionUnsent {
         response: Response,
         progress: Option<Arc<StreamProgress>>,
     ) -> Response<OutgoingBody> {
-        let shared = response.extensions().get::<SharedBody>().is_some();
+        let mut response = response;
+        // Here and not by hyper, whose cached date stays in the future after the clock was set back.
+        response.headers_mut().entry(header::DATE).or_insert_with(http_date);
+        let shared = response.extensions().get::<SharedBody>().map(|it| Arc::clone(&it.0));
         // A body that has no exact length is made piece by piece while it is sent.
-        let length = response.body().size_hint().exact().filter(|_| !shared).unwrap_or(0);
+        let length = response.body().size_hint().exact().unwrap_or(0);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let counted = match length {
-            0 => None,
-            length => match self.count(address, length) {
-                Some(counted) => Some(Arc::new(counted)),
-                None => {
-                    drop(response);
-                    let refusal = Refusal::Busy.into_response();
-                    return refusal.map(|body| OutgoingBody::new(body, None, progress));
-                }
-            },
-        };
-        response.map(|body| OutgoingBody::new(body, counted, progress))
+        if length == 0 {
+            return response.map(|body| OutgoingBody::new(body, None, progress));
+        }
+        if let Some(shared) = &shared {
+            shared.attach(&address.all);
+        }
+        let is_free = shared.is_some() && address.all.has_room_for_shared();
+        if !is_free && !self.count(address, length) {
+            let refusal = keep_common_headers(response, Refusal::Busy.into_response());
+            return refusal.map(|body| OutgoingBody::new(body, None, progress));
+        }
+        self.all_bytes.fetch_add(length, Relaxed);
+        let counted = (!is_free).then(|| Arc::clone(address));
+        let connection = Arc::clone(self);
+        let unsent = Arc::new(UnsentBytes { bytes: length, connection, counted, _shared: shared });
+        response.map(|body| OutgoingBody::new(body, Some(unsent), progress))
     }
 }
 
-/// Bytes that are counted until this is dropped.
+/// The bytes of a reply until this is dropped.
 #[derive(Debug)]
 struct UnsentBytes {
     bytes: usize,
     connection: Arc<ConnectionUnsent>,
-    address: Arc<AddressUnsent>,
+    /// Where they are counted; none of a shared body that is not.
+    counted: Option<Arc<AddressUnsent>>,
+    _shared: Option<Arc<SharedBytes>>,
 }
 
 impl Drop for UnsentBytes {
     fn drop(&mut self) {
-        self.connection.bytes.fetch_sub(self.bytes, Relaxed);
-        self.address.bytes.fetch_sub(self.bytes, Relaxed);
-        self.address.all.bytes.fetch_sub(self.bytes, Relaxed);
+        self.connection.all_bytes.fetch_sub(self.bytes, Relaxed);
+        if let Some(address) = &self.counted {
+            self.connection.bytes.fetch_sub(self.bytes, Relaxed);
+            address.bytes.fetch_sub(self.bytes, Relaxed);
+            address.all.bytes.fetch_sub(self.bytes, Relaxed);
+        }
     }
 }
 
 /// A part of a body that stays counted for as long as hyper holds any of it.
 struct CountedBytes {
     bytes: Bytes,
-    _counted: Arc<UnsentBytes>,
+    _unsent: Arc<UnsentBytes>,
 }
 
 impl AsRef<[u8]> for CountedBytes {
@@ -192,7 +247,7 @@ impl AsRef<[u8]> for CountedBytes {
 /// A reply's body on its way to the client.
 pub(super) struct OutgoingBody {
     body: Body,
-    counted: Option<Arc<UnsentBytes>>,
+    unsent: Option<Arc<UnsentBytes>>,
     /// Of a stream of HTTP/2, whose body goes out in small pieces: how far it has come.
     progress: Option<Arc<StreamProgress>>,
     /// What is left of the part that is being cut into pieces.
@@ -202,10 +257,10 @@ pub(super) struct OutgoingBody {
 impl OutgoingBody {
     fn new(
         body: Body,
-        counted: Option<Arc<UnsentBytes>>,
+        unsent: Option<Arc<UnsentBytes>>,
         progress: Option<Arc<StreamProgress>>,
     ) -> Self {
-        Self { body, counted, progress, rest: Bytes::new() }
+        Self { body, unsent, progress, rest: Bytes::new() }
     }
 
     /// The next piece. hyper is done with a stream once it has given the last piece to h2, and h2 takes a piece whole as
@@ -243,9 +298,9 @@ impl http_body::Body for OutgoingBody {
                 Ok(bytes) => bytes,
                 Err(frame) => return Poll::Ready(Some(Ok(frame))),
             };
-            let bytes = match &this.counted {
-                Some(counted) => {
-                    Bytes::from_owner(CountedBytes { bytes, _counted: Arc::clone(counted) })
+            let bytes = match &this.unsent {
+                Some(unsent) => {
+                    Bytes::from_owner(CountedBytes { bytes, _unsent: Arc::clone(unsent) })
                 }
                 None => bytes,
             };
@@ -283,6 +338,7 @@ pub(super) struct SendBounds {
     pub(super) timeout: Duration,
     connection: Arc<ConnectionUnsent>,
     owner: UnsentOwner,
+    all: Arc<Unsent>,
 }
 
 /// Whose the requests of a connection are.
@@ -290,35 +346,40 @@ pub(super) struct SendBounds {
 enum UnsentOwner {
     Client(Arc<AddressUnsent>),
     /// Each request may be another client's.
-    BehindProxy(Arc<Unsent>),
+    BehindProxy,
 }
 
 impl SendBounds {
     /// Those of a client's own connection.
     pub(super) fn of_client(admission: &Admission, client: IpAddr) -> Self {
-        let all = admission.unsent();
-        let connection = ConnectionUnsent::of_client(all);
+        let all = Arc::clone(admission.unsent());
+        let connection = ConnectionUnsent::of_client(&all);
         let owner = UnsentOwner::Client(all.address(client));
-        Self { timeout: admission.send_timeout(), connection, owner }
+        Self { timeout: admission.send_timeout(), connection, owner, all }
     }
 
     /// Those of a trusted proxy's connection.
     pub(super) fn of_proxy(admission: &Admission) -> Self {
-        let owner = UnsentOwner::BehindProxy(Arc::clone(admission.unsent()));
-        let connection = ConnectionUnsent::of_proxy();
-        Self { timeout: admission.send_timeout(), connection, owner }
+        let (connection, owner) = (ConnectionUnsent::of_proxy(), UnsentOwner::BehindProxy);
+        let all = Arc::clone(admission.unsent());
+        Self { timeout: admission.send_timeout(), connection, owner, all }
     }
 
-    /// Bytes of this connection that wait to be sent.
+    /// Bytes of this connection that wait to be sent, also those that others share.
     pub(super) fn unsent_bytes(&self) -> usize {
-        self.connection.bytes.load(Relaxed)
+        self.connection.all_bytes.load(Relaxed)
+    }
+
+    /// What waits to be sent on all connections.
+    pub(super) fn all(&self) -> &Arc<Unsent> {
+        &self.all
     }
 
     /// Whom a request is counted for; `client` says whose it is if a proxy brought it.
     pub(super) fn owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
         match &self.owner {
             UnsentOwner::Client(address) => Arc::clone(address),
-            UnsentOwner::BehindProxy(all) => all.address(client()),
+            UnsentOwner::BehindProxy => self.all.address(client()),
         }
     }
 
@@ -372,11 +433,12 @@ mod tests {
 
     #[test]
     fn connections_addresses_and_the_server_have_bounds() {
-        let all = Unsent::new(1600);
+        const KIB: usize = 1 << 10;
+        let all = Unsent::new(1600 * KIB);
         let one = owner(&all, "2001:db8::1");
         let connections: Vec<_> = (0..40).map(|_| ConnectionUnsent::of_client(&all)).collect();
         let ask = |n: usize, owner: &Arc<AddressUnsent>, length| {
-            connections[n].outgoing(owner, reply(length), None)
+            connections[n].outgoing(owner, reply(length * KIB), None)
         };
         let is_busy = |response: &Response<OutgoingBody>| {
             response.status() == StatusCode::SERVICE_UNAVAILABLE
@@ -391,19 +453,53 @@ mod tests {
         held.extend(others.enumerate().map(|(n, other)| ask(5 + n, &other, 100)));
         assert!(!held.iter().any(is_busy));
         assert!(is_busy(&ask(20, &owner(&all, "192.0.2.99"), 11)), "the server has all");
+        assert!(all.is_under_pressure());
+        held.push(ask(20, &owner(&all, "192.0.2.99"), 1));
+        assert!(!held.iter().any(is_busy), "small replies have room of their own");
         drop(held);
+        assert!(!all.is_under_pressure());
         assert_eq!((all.bytes(), all.n_refused()), (0, 3));
         assert!(!is_busy(&ask(0, &one, 5_000)), "one reply of any size fits where nothing waits");
     }
 
     #[test]
-    fn shared_bodies_and_connections_of_proxies_are_not_bounded() {
+    fn a_shared_body_is_counted_for_its_reader_once_too_many_are_held_by_readers_alone() {
         let all = Unsent::new(1600);
         let (connection, one) = (ConnectionUnsent::of_client(&all), owner(&all, "192.0.2.1"));
-        let mut shared = reply(10_000);
-        shared.extensions_mut().insert(SharedBody);
-        let _held = connection.outgoing(&one, shared, None);
-        assert_eq!(all.bytes(), 0);
+        let share = SharedBytes::for_feed(300);
+        let ask = || {
+            let mut shared = reply(300);
+            shared.extensions_mut().insert(SharedBody(Arc::clone(&share)));
+            connection.outgoing(&one, shared, None)
+        };
+        let mut held = vec![ask(), ask()];
+        share.release();
+        held.push(ask());
+        assert!(held.iter().all(|it| it.status() == StatusCode::OK));
+        assert_eq!((all.bytes(), all.shared_bytes()), (0, 300));
+        assert_eq!(connection.all_bytes.load(Relaxed), 900);
+        all.shared_counter(false).fetch_add(101, Relaxed);
+        assert!(all.is_under_pressure());
+        held.push(ask());
+        assert_eq!(all.bytes(), 300);
+        let refused = ask();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        all.shared_counter(false).fetch_sub(101, Relaxed);
+        drop((held, share));
+        assert_eq!((all.bytes(), all.shared_bytes()), (0, 0));
+        assert_eq!(connection.all_bytes.load(Relaxed), 0);
+        // Of compressed ones the table may hold so many besides.
+        let compressed = SharedBytes::for_compressed(limits::COMPRESSED_KEPT_BYTES_MAX + 401);
+        assert!(!all.is_under_pressure());
+        compressed.attach(&all);
+        assert!(all.is_under_pressure());
+        drop(compressed);
+        assert!(!all.is_under_pressure());
+    }
+
+    #[test]
+    fn connections_of_proxies_are_not_bounded() {
+        let all = Unsent::new(1600);
         let proxied = ConnectionUnsent::of_proxy();
         let replies: Vec<_> = (1..=4)
             .map(|n| proxied.outgoing(&owner(&all, &format!("192.0.2.{n}")), reply(300), None))

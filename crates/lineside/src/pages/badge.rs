@@ -5,6 +5,8 @@
 
 use maud::{Markup, html};
 
+use super::words::short_name;
+
 /// What a route without a color is drawn in.
 const DEFAULT_COLOR: [u8; 3] = [0x5b, 0x67, 0x70];
 
@@ -19,7 +21,7 @@ pub(super) fn badge(label: &str, color: Option<[u8; 3]>) -> Markup {
     html! {
         span.badge.on-dark[reads_white].on-light[!reads_white] {
             svg aria-hidden="true" { rect width="100%" height="100%" fill=(background); }
-            (label)
+            (short_name(label))
         }
     }
 }

@@ -13,7 +13,7 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::found_names::{FoundNames, find_names};
+use super::found_names::{FoundNames, search_names};
 use super::layout::{self, Page, Section};
 use super::query::Query;
 use super::{favourites, network_index, report, states, words};
@@ -62,9 +62,12 @@ impl Entry {
 
 pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
     let query = Query::read(&parameters);
+    let names = match search_names(&app, &query.words).await {
+        Ok(names) => names,
+        Err(refusal) => return layout::refused(&refusal, false),
+    };
     let entries: Vec<Entry> =
         app.ingest().feeds().into_iter().map(|feed| Entry::of(&app, feed)).collect();
-    let names = find_names(&app, &query.words);
     let filters = Filters::of(&entries);
     let found: Vec<&Entry> =
         entries.iter().filter(|entry| is_found(entry, &query, &names)).collect();

@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use super::{badge, board, of_network, route, words};
 use crate::app::App;
+use crate::http::{Refusal, aside};
 use crate::last_stops::list_last_stops;
 
 /// Stops and lines that a page lists of each.
@@ -61,7 +62,7 @@ pub(super) struct FoundNames {
 }
 
 /// Looks for a question's words; an empty question finds nothing.
-pub(super) fn find_names(app: &App, question: &str) -> FoundNames {
+fn find_names(app: &App, question: &str) -> FoundNames {
     let results = app.ingest().catalog_search(question);
     let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
     for CatalogHit { feed, kind } in results.hits {
@@ -81,6 +82,23 @@ pub(super) fn find_names(app: &App, question: &str) -> FoundNames {
     }
     tell_namesakes_apart(app, &mut found.stops);
     found
+}
+
+/// Looks for a question's words where that blocks nobody: it may take milliseconds in the names of a country.
+///
+/// # Errors
+/// If too many others search.
+pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
+    if question.trim().is_empty() {
+        return Ok(FoundNames::default());
+    }
+    let place = app.admission().line_makers().place().await?;
+    let (app, question) = (app.clone(), question.to_owned());
+    aside(move || {
+        let _place = place;
+        find_names(&app, &question)
+    })
+    .await
 }
 
 fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {

@@ -187,7 +187,7 @@ fn last_stop(timetable: &Timetable, trip: TripIdx) -> &str {
 
 fn stop_name(timetable: &Timetable, stop: Option<lineside_formats::gtfs::StopIdx>) -> &str {
     let Some(stop) = stop.map(|stop| timetable.stop(stop)) else { return "" };
-    if stop.name.is_empty() { stop.id } else { stop.name }
+    words::short_name(if stop.name.is_empty() { stop.id } else { stop.name })
 }
 
 /// The starts of a trip on a service date on which it runs, at most [`DEPARTURES_MAX`] for each row of `frequencies.txt`.

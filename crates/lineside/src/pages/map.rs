@@ -97,7 +97,10 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     page.styles = &["map.css", "catalog.css"];
     page.bundle = bundle;
     let question = parameters.one("q").unwrap_or_default();
-    let names = found_names::find_names(&app, question);
+    let names = match found_names::search_names(&app, question).await {
+        Ok(names) => names,
+        Err(refusal) => return layout::refused(&refusal, false),
+    };
     let regions = regions::list_regions(&app);
     let chosen = parameters.one("network");
     let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));

@@ -201,7 +201,7 @@ impl NetworkView {
                                     li {
                                         a.line-entry href=(route::address(&self.id, route.id)) {
                                             (badge::badge(route.name(), route.color))
-                                            @if !route.long_name.is_empty() && route.long_name != route.name() { span { (route.long_name) } }
+                                            @if !route.long_name.is_empty() && route.long_name != route.name() { span { (words::short_name(route.long_name)) } }
                                         }
                                     }
                                 }

@@ -159,7 +159,7 @@ impl<'a> Line<'a> {
         let route = self.timetable.route(self.route);
         match route.name() {
             "" => format!("Line {}", route.id),
-            name => format!("Line {name}"),
+            name => format!("Line {}", words::short_name(name)),
         }
     }
 
@@ -208,7 +208,7 @@ impl<'a> Line<'a> {
                     h1 { (badge::badge(route.name(), route.color)) " " (self.title()) }
                     (favourites::star(self.app, self.network, FavouriteKind::Line, &address(self.feed_id(), route.id), &self.title()))
                 }
-                @if !route.long_name.is_empty() && route.long_name != route.name() { p.soft { (route.long_name) } }
+                @if !route.long_name.is_empty() && route.long_name != route.name() { p.soft { (words::short_name(route.long_name)) } }
                 p.answer-at {
                     span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, zone)) { (words::clock_seconds(self.now, zone)) } }
                     a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
@@ -244,7 +244,7 @@ impl<'a> Line<'a> {
                     @let said = words::delay("realtime", trip.delay.map(i64::from));
                     li.vehicle.reckoned data-id=(trip.id) {
                         span.vehicle-sign aria-hidden="true" { "▽" }
-                        span.vehicle-name { "to " (trip.headsign.as_deref().unwrap_or("its last stop")) }
+                        span.vehicle-name { "to " (words::short_name(trip.headsign.as_deref().unwrap_or("its last stop"))) }
                         span.soft.small { "estimated, at the next stop about " time datetime=(words::rfc3339(trip.next_at, zone)) { (words::clock(trip.next_at, zone)) } }
                         @if trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
                     }
@@ -258,8 +258,10 @@ impl<'a> Line<'a> {
             Some(from) => format!("From {from} to {}", direction.to),
             None => format!("To {}", direction.to),
         };
+        let headsigns = direction.headsigns.iter().map(|headsign| words::short_name(headsign));
+        let headsigns: Vec<&str> = headsigns.collect();
         html! {
-            section.card.direction data-direction=[direction.id] data-headsigns=(json!(direction.headsigns)) data-to=(direction.to) aria-label=(to) {
+            section.card.direction data-direction=[direction.id] data-headsigns=(json!(headsigns)) data-to=(direction.to) aria-label=(to) {
                 h2 { (to) }
                 ol.line-stops {
                     @for (at, place) in direction.stops.iter().enumerate() { (self.place(&format!("{number}/{at}"), place)) }
@@ -280,7 +282,7 @@ impl<'a> Line<'a> {
                 (self.reckoned(key, &place.reckoned))
                 span.stop-name {
                     a.target href=(board::address(self.feed_id(), self.timetable.stop(shown).id)) { (name(self.timetable, shown)) }
-                    @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (platform) } }
+                    @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (words::short_name(platform)) } }
                 }
             }
         }
@@ -325,7 +327,7 @@ impl<'a> Line<'a> {
             li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
                 span.vehicle-sign aria-hidden="true" { "▼" }
                 span.vehicle-name { (label.unwrap_or(&record.id)) }
-                @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (headsign) } }
+                @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (words::short_name(headsign)) } }
                 @if record.join.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
             }
         }
@@ -366,7 +368,7 @@ fn directions<'a>(timetable: &Timetable, ways: &'a Ways) -> Vec<Direction<'a>> {
 /// The name of a stop, else its id.
 fn name(timetable: &Timetable, stop: StopIdx) -> &str {
     let stop = timetable.stop(stop);
-    if stop.name.is_empty() { stop.id } else { stop.name }
+    words::short_name(if stop.name.is_empty() { stop.id } else { stop.name })
 }
 
 /// Puts the line's vehicles where they come next, and gives those that have no place: none is known, or it lies beside the

@@ -15,6 +15,15 @@ const ON_TIME_S: i64 = 60;
 /// From this many seconds on a delay is shown as a long one.
 const VERY_LATE_S: i64 = 300;
 
+/// Characters of a name that a page shows; the longest real ones have about a hundred.
+const NAME_CHARS_MAX: usize = 200;
+
+/// The first characters of a name: a page with hundreds of names has to stay small, however long a producer makes them.
+pub(super) fn short_name(name: &str) -> &str {
+    let end = name.char_indices().nth(NAME_CHARS_MAX);
+    end.map_or(name, |(end, _)| &name[..end])
+}
+
 /// The heading of the text that is kept of a failed poll.
 pub(super) fn of_head(is_of_converter: bool) -> &'static str {
     if is_of_converter { "The converter's standard error" } else { "First bytes" }
@@ -224,6 +233,12 @@ pub(super) fn count(value: u64, one: &str, many: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_is_cut_between_two_characters() {
+        assert_eq!(short_name("Gare de l’Est"), "Gare de l’Est");
+        assert_eq!(short_name(&"é".repeat(70_000)), "é".repeat(NAME_CHARS_MAX));
+    }
 
     /// The cases that the browser's words are tested with too.
     pub(in crate::pages) fn cases() -> serde_json::Value {

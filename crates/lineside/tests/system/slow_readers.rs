@@ -1,5 +1,6 @@
 //! Clients that ask and do not read, or that keep the server busy without asking anything.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -8,12 +9,15 @@ use tokio::net::tcp::OwnedReadHalf;
 
 use crate::support::http::{get, json};
 use crate::support::process::ServerProcess;
-use crate::support::producer::{Producer, answer};
+use crate::support::producer::{Answer, Producer, answer};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 /// More than the sockets of both ends hold.
 const LENGTH: usize = 16 << 20;
+
+/// A client that has room for nothing.
+const NO_WINDOW: [(u16, u32); 1] = [(4, 0)];
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -30,13 +34,16 @@ struct Server {
 
 impl Server {
     async fn start(limits: &str) -> Self {
-        let bytes: Vec<u8> = (0..LENGTH).map(|i| (i % 251) as u8).collect();
-        let good = answer("200 OK", &["content-type: image/png"], &bytes);
-        let producer = Producer::start(crate::support::producer::Answer::Bytes(good)).await;
+        let good = body(0);
+        Self::start_with(limits, Producer::answering(move |_| Answer::Bytes(good.clone())).await)
+            .await
+    }
+
+    async fn start_with(limits: &str, producer: Producer) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let text = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[limits]\n{limits}\n\
-             [[feed]]\nid = \"bytes\"\nformat = \"raw\"\nurl = {:?}\n",
+             [[feed]]\nid = \"bytes\"\nformat = \"raw\"\npoll = \"1s\"\nurl = {:?}\n",
             producer.url("/")
         );
         let process = ServerProcess::serving(folder.path(), text);
@@ -71,6 +78,26 @@ impl Server {
         socket.write_all(&begin).await.unwrap();
         socket
     }
+}
+
+/// A reply of the producer; each number makes another one.
+fn body(number: u64) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..LENGTH).map(|i| (i % 251) as u8).collect();
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    answer("200 OK", &["content-type: image/png"], &bytes)
+}
+
+/// Reads on until the server resets the stream.
+async fn read_until_reset(read: &mut OwnedReadHalf, stream: u32) {
+    let reset = async {
+        loop {
+            let (kind, of, _) = next_frame(read).await.expect("the connection goes on");
+            if kind == RST_STREAM && of == stream {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, reset).await.expect("it is reset");
 }
 
 async fn until(mut is_so: impl AsyncFnMut() -> bool) {
@@ -119,7 +146,6 @@ async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_leaves_no_room_is_reset_and_the_connection_goes_on() {
     const STREAMS: u32 = 20;
-    const NO_WINDOW: [(u16, u32); 1] = [(4, 0)];
     let server = Server::start("send_timeout = \"1s\"").await;
     let (mut read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
     let (proxied, made) = (request("/proxy/bytes"), request("/api/v1/openapi.json"));
@@ -164,11 +190,53 @@ async fn what_waits_to_be_sent_on_a_connection_is_bounded() {
     assert_eq!(unread.status(), 200);
     let refused = ask().await;
     assert_eq!(refused.status(), 503);
-    assert!(refused.headers().contains_key("retry-after"));
+    for name in ["retry-after", "access-control-allow-origin", "x-content-type-options", "date"] {
+        assert!(refused.headers().contains_key(name), "{name}");
+    }
     assert_eq!(json(refused).await["code"], "busy");
     assert_eq!(get(&url).await.status(), 200, "another connection has room of its own");
     drop(unread);
     until(async || ask().await.status() == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_little_room_left_resets_who_takes_nothing_long_before_the_timeout() {
+    let server = Server::start("send_timeout = \"10m\"\nunsent_bytes = \"4MiB\"").await;
+    let url = format!("{}/api/v1/openapi.json", server.process.url);
+    let length = get(&url).await.bytes().await.unwrap().len();
+    let mut held = Vec::new();
+    for _ in 0..=(3 << 20) / length {
+        let (read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
+        write.write_all(&frame(HEADERS, 0x5, 1, &request("/api/v1/openapi.json"))).await.unwrap();
+        held.push((read, write));
+    }
+    let mut first = held.swap_remove(0);
+    read_until_reset(&mut first.0, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_keeps_bodies_that_are_no_longer_served_is_reset_once_they_take_too_much() {
+    let number = AtomicU64::new(0);
+    let producer =
+        Producer::answering(move |_| Answer::Bytes(body(number.fetch_add(1, Relaxed)))).await;
+    let limits = "send_timeout = \"10m\"\nunsent_bytes = \"1MiB\"";
+    let server = Server::start_with(limits, producer).await;
+    let (mut read, mut write) = server.connect_http2(&NO_WINDOW).await.into_split();
+    write.write_all(&frame(HEADERS, 0x5, 1, &request("/proxy/bytes"))).await.unwrap();
+    read_until_reset(&mut read, 1).await;
+    until(async || server.metric("lineside_http_unsent_shared_bytes").await == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_resets_of_one_stream_ends_its_connection() {
+    let server = Server::start("").await;
+    let (mut read, mut write) = server.connect_http2(&[]).await.into_split();
+    write.write_all(&frame(HEADERS, 0x5, 1, &request("/healthz"))).await.unwrap();
+    let reading = tokio::spawn(async move { while next_frame(&mut read).await.is_some() {} });
+    let resets = frame(RST_STREAM, 0, 1, &[0, 0, 0, 8]).repeat(1_000);
+    let flood = async { while write.write_all(&resets).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, flood).await.expect("it is cut");
+    reading.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,5 +274,8 @@ async fn a_request_names_exactly_one_host() {
         socket.read_to_string(&mut reply).await.unwrap();
         assert_eq!(reply.split(' ').nth(1), Some(status), "{head}: {reply}");
         assert_eq!(status == "400", reply.contains("\"bad_host\""), "{reply}");
+        for name in ["access-control-allow-origin", "x-content-type-options", "date"] {
+            assert!(reply.contains(&format!("\r\n{name}: ")), "{name}: {reply}");
+        }
     }
 }

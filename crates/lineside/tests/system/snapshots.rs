@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::support::admin;
 use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
@@ -213,4 +214,40 @@ async fn a_disk_that_takes_nothing_stops_neither_polling_nor_serving() {
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
     assert!(metrics.contains("lineside_store_snapshots_failing 1"), "{metrics}");
     server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_start_on_a_disk_that_takes_nothing_keeps_removed_feeds_removed_and_the_last_good_bytes()
+{
+    let producer = Producer::start(Answer::Bytes(answer("200 OK", &[], b"good"))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = one_feed(folder.path(), &producer.url("/a"));
+    let more = format!(
+        "{}[[feed]]\nid = \"gone\"\nurl = \"{}\"\nformat = \"raw\"\npoll = \"1s\"\n{}",
+        std::fs::read_to_string(&config).unwrap(),
+        producer.url("/gone"),
+        admin::table()
+    );
+    std::fs::write(&config, more).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", &config]);
+    until_ready(&server.url).await;
+    let (name, value) = admin::BEARER;
+    let removal = client().delete(format!("{}/api/v1/admin/feeds/gone", server.url));
+    assert!(removal.header(name, value).send().await.unwrap().status().is_success());
+    assert_eq!(get(&format!("{}/proxy/gone", server.url)).await.status(), 404);
+    server.stop("-TERM");
+    producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
+    // Every write to a file fails, as on a full disk.
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -f 0; exec \"$0\" serve --config \"$1\""]);
+    limited.args([env!("CARGO_BIN_EXE_lineside"), &config]);
+    let server = ServerProcess::of(limited);
+    until_ready(&server.url).await;
+    assert_eq!(get(&format!("{}/proxy/gone", server.url)).await.status(), 404);
+    let last = get(&format!("{}/proxy/a", server.url)).await;
+    assert_eq!(last.status(), 200);
+    assert_eq!(last.text().await.unwrap(), "good");
+    let (status, took) = server.stop("-TERM");
+    assert!(status.success() && took < Duration::from_secs(5), "{status} after {took:?}");
+    assert!(!folder.path().join("data/restart.kept.part").exists());
 }

@@ -385,7 +385,7 @@ fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     });
     FeedDetail {
         feed: item(app, feed, base),
-        source: feed.config().url.to_string(),
+        source: feed.config().url.public_name(),
         last_error: status.last_error.as_ref().map(LastError::of),
         problem_counts: counts.collect(),
         problem_samples: samples.collect(),

@@ -63,7 +63,8 @@ struct StopItem {
     ),
     responses(
         (status = 200, description = "The stops", body = List<StopItem>),
-        (status = 400, description = "`bad_parameter`", body = Problem)
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 503, description = "`busy`", body = Problem)
     )
 )]
 async fn find(
@@ -80,7 +81,9 @@ async fn find(
     };
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds.
+    let place = app.admission().line_makers().place().await?;
     let found = aside(move || {
+        let _place = place;
         let hits = searching.ingest().stops_search(&query);
         page.cut_to_bytes(hits.iter().map(|hit| item(hit, &base)), &link, StopItem::n_bytes)
     });
@@ -96,7 +99,8 @@ impl StopItem {
     /// The bytes of its texts, about.
     fn n_bytes(&self) -> usize {
         let texts = [&self.feed, &self.id, &self.name, &self.departures];
-        let texts = texts.into_iter().chain(&self.code).chain(&self.routes);
+        let texts = texts.into_iter().chain(&self.code).chain(&self.platform_code);
+        let texts = texts.chain(&self.routes).chain(&self.towards);
         texts.map(String::len).sum()
     }
 }

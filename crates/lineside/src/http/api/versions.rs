@@ -1,6 +1,7 @@
 //! Versions of a schedule: the list `/api/v1/feeds/{id}/versions`, and each as it came, `/feeds/{feed}/versions/{hash}.zip`.
 
 use std::io::{self, SeekFrom};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -218,9 +219,7 @@ async fn reply(
         tracing::warn!(file = %path.display(), %error, "a version of a schedule cannot be read");
         Refusal::NotReadable
     };
-    let file = File::open(&path).await.map_err(unreadable)?;
-    // What lies there is what is sent, also while it is being taken away.
-    let length = file.metadata().await.map_err(unreadable)?.len();
+    let length = tokio::fs::metadata(&path).await.map_err(unreadable)?.len();
     if length != version.size {
         return Err(unreadable(io::Error::other("it has another length than it had")));
     }
@@ -230,7 +229,7 @@ async fn reply(
     let (first, last) = match range.map_or(Asked::Whole, |range| ranges::asked(range, length)) {
         Asked::Beyond => return Err(Refusal::BadRange { length }),
         Asked::Part { first, last } => {
-            let body = piece(file, first, last - first + 1).await.map_err(unreadable)?;
+            let body = pieces_of(path.clone(), first, last - first + 1);
             let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
             let place = place.expect("numbers are a header value");
             let part = [
@@ -241,7 +240,7 @@ async fn reply(
         }
         Asked::Whole => (0, length),
     };
-    let body = piece(file, first, last).await.map_err(unreadable)?;
+    let body = pieces_of(path, first, last);
     let whole = [(header::CONTENT_LENGTH, HeaderValue::from(length))];
     Ok((headers, whole, body).into_response())
 }
@@ -272,22 +271,21 @@ fn file_name(feed: &FeedId, version: &Version) -> String {
     format!("{feed}_{day}_{}.zip", &hash[..DIGITS])
 }
 
-/// A part of a file as a body, which is read while it is sent.
-async fn piece(mut file: File, first: usize, length: usize) -> io::Result<Body> {
-    file.seek(SeekFrom::Start(first as u64)).await?;
-    let pieces = stream::try_unfold((file, length), |(mut file, left)| async move {
+/// A part of a file as a body, which is read while it is sent. The file is open only while a piece is read: clients that
+/// do not read must not hold descriptors.
+fn pieces_of(path: PathBuf, first: usize, length: usize) -> Body {
+    let pieces = stream::try_unfold((path, first, length), |(path, at, left)| async move {
         if left == 0 {
             return io::Result::Ok(None);
         }
+        let mut file = File::open(&path).await?;
+        file.seek(SeekFrom::Start(at as u64)).await?;
         let mut piece = vec![0; left.min(PIECE_BYTES)];
-        let n = file.read(&mut piece).await?;
-        if n == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        piece.truncate(n);
-        Ok(Some((Bytes::from(piece), (file, left - n))))
+        file.read_exact(&mut piece).await?;
+        let n = piece.len();
+        Ok(Some((Bytes::from(piece), (path, at + n, left - n))))
     });
-    Ok(Body::from_stream(pieces))
+    Body::from_stream(pieces)
 }
 
 #[cfg(test)]

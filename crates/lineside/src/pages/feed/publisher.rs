@@ -57,7 +57,7 @@ impl Shown {
                             @if let Some(contact) = contact { (linked(contact, Some(contact))) }
                         }
                     }
-                    dt { "Source" } dd.mono { (linked_source(&config.url.to_string())) }
+                    dt { "Source" } dd.mono { (linked_source(&config.url.public_name())) }
                     dt { "Feed id" } dd.mono { (config.id) }
                     (self.secrets())
                 }

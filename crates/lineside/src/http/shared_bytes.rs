@@ -1,0 +1,102 @@
+//! Bodies that many replies share. While a feed holds one, its replies occupy no memory of their own. After that only
+//! clients that have not read them keep it, and it is counted. Compressed bodies are counted from the start: their table
+//! tells late which of them it no longer holds, and never holds more than its limit.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, fence};
+use std::sync::{Arc, OnceLock};
+
+use super::unsent::Unsent;
+
+/// In a response's extensions: its body is shared with other replies.
+#[derive(Debug, Clone)]
+pub(super) struct SharedBody(pub(super) Arc<SharedBytes>);
+
+/// The bytes of a shared body, counted from when its holder releases it until the last reply with it is dropped.
+#[derive(Debug)]
+pub(super) struct SharedBytes {
+    length: usize,
+    is_compressed: bool,
+    is_released: AtomicBool,
+    is_counted: AtomicBool,
+    /// Where it is counted; none until a reply with it goes out.
+    unsent: OnceLock<Arc<Unsent>>,
+}
+
+impl SharedBytes {
+    /// Those of a feed's body, until [`release`](Self::release).
+    pub(super) fn for_feed(length: usize) -> Arc<Self> {
+        Self::new(length, false)
+    }
+
+    /// Those of a body in the table of compressed ones.
+    pub(super) fn for_compressed(length: usize) -> Arc<Self> {
+        Self::new(length, true)
+    }
+
+    fn new(length: usize, is_compressed: bool) -> Arc<Self> {
+        let is_released = AtomicBool::new(is_compressed);
+        let (is_counted, unsent) = (AtomicBool::new(false), OnceLock::new());
+        Arc::new(Self { length, is_compressed, is_released, is_counted, unsent })
+    }
+
+    /// Its holder keeps it no longer.
+    pub(super) fn release(&self) {
+        self.is_released.store(true, Relaxed);
+        self.count_if_released();
+    }
+
+    /// A reply with it goes out.
+    pub(super) fn attach(&self, unsent: &Arc<Unsent>) {
+        self.unsent.get_or_init(|| Arc::clone(unsent));
+        self.count_if_released();
+    }
+
+    fn count_if_released(&self) {
+        // Of two threads that release and attach it at the same time, one sees what the other did.
+        fence(SeqCst);
+        if self.is_released.load(Relaxed)
+            && let Some(unsent) = self.unsent.get()
+            && !self.is_counted.swap(true, Relaxed)
+        {
+            unsent.shared_counter(self.is_compressed).fetch_add(self.length, Relaxed);
+        }
+    }
+}
+
+impl Drop for SharedBytes {
+    fn drop(&mut self) {
+        if *self.is_counted.get_mut()
+            && let Some(unsent) = self.unsent.get()
+        {
+            unsent.shared_counter(self.is_compressed).fetch_sub(self.length, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_body_is_counted_once_it_is_sent_and_released() {
+        let unsent = Unsent::new(1 << 20);
+        for is_released_first in [false, true] {
+            let shared = SharedBytes::for_feed(700);
+            let reply = Arc::clone(&shared);
+            if is_released_first {
+                shared.release();
+            }
+            shared.attach(&unsent);
+            assert_eq!(unsent.shared_bytes(), if is_released_first { 700 } else { 0 });
+            shared.release();
+            shared.attach(&unsent);
+            drop(shared);
+            assert_eq!(unsent.shared_bytes(), 700);
+            drop(reply);
+            assert_eq!(unsent.shared_bytes(), 0);
+        }
+        // Nobody reads what was never sent.
+        SharedBytes::for_feed(700).release();
+        assert_eq!(unsent.shared_bytes(), 0);
+    }
+}
