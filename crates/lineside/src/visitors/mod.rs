@@ -412,11 +412,12 @@ mod tests {
             place.arrival.add(60 << 20);
         }
         coming[0].arrival.add(1_000);
+        let mut newcomers = Vec::new();
         for slow in [1, 0] {
             let newcomer = take(100 + slow).unwrap();
             assert_eq!(coming[slow].arrival.receive(std::future::pending::<()>()).await, None);
             newcomer.arrival.add(60 << 20);
-            std::mem::forget(newcomer);
+            newcomers.push(newcomer);
         }
         assert_eq!(take(110).unwrap_err(), Full::All, "the others are fast enough");
     }
