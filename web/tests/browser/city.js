@@ -10,17 +10,16 @@ import path from "node:path";
 /** @param {(string|number|undefined)[][]} rows */
 const csv = (rows) => rows.map((row) => row.map((cell) => cell ?? "").join(",")).join("\n") + "\n";
 
-/** A time of day as GTFS writes it. @param {number} minutes after midnight */
-const timeOfDay = (minutes) => `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}:00`;
+/** A time of the day, which may be of the next one, as `stop_times.txt` has it. @param {number} seconds */
+const clock = (seconds) => [seconds / 3_600, (seconds / 60) % 60, seconds % 60].map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
 
 /**
- * Writes a schedule with one trip of each line every day.
+ * Writes a schedule with one trip of each line every day, from stop to stop in a minute. The agency's time is UTC.
  * @param {string} folder @param {string} agency @param {StopRow[]} stops @param {LineRow[]} lines
- * @param {{start?: string|number, end?: string|number, time?: string}} [service] its first and last day as `YYYYMMDD`, and when trips start as `HH:MM`
+ * @param {{start?: string, end?: string, time?: number}} [service] the first and last service day as YYYYMMDD, and when the trips start, in seconds since midnight
  */
-export async function writeSchedule(folder, agency, stops, lines, { start = 20200101, end = 20991231, time = "08:00" } = {}) {
-  const [hours, minutes] = time.split(":").map(Number);
-  const times = lines.flatMap(({ id, stops: calls }) => calls.map((stop, at) => [`${id}-1`, timeOfDay(hours * 60 + minutes + at), timeOfDay(hours * 60 + minutes + at), stop, at + 1]));
+export async function writeSchedule(folder, agency, stops, lines, { start = "20200101", end = "20991231", time = 8 * 3_600 } = {}) {
+  const times = lines.flatMap(({ id, stops: calls }) => calls.map((stop, at) => [`${id}-1`, clock(time + 60 * at), clock(time + 60 * at), stop, at + 1]));
   const files = {
     agency: [["agency_id", "agency_name", "agency_url", "agency_timezone"], ["a", agency, "https://example.org", "Etc/UTC"]],
     stops: [["stop_id", "stop_code", "stop_name", "stop_lat", "stop_lon", "location_type", "parent_station", "platform_code"], ...stops.map(({ id, code, name, lat, lon, kind, parent, platform }) => [id, code, name, lat, lon, kind ?? 0, parent, platform])],

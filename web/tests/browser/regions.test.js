@@ -76,11 +76,10 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The time of day in UTC as GTFS writes it: after midnight it belongs to the day before. @param {number} minutes from now */
+/** Seconds since midnight, UTC, so many minutes from now: the next day's after 24 hours. @param {number} minutes */
 function inMinutes(minutes) {
   const now = new Date();
-  const total = now.getUTCHours() * 60 + now.getUTCMinutes() + minutes;
-  return `${Math.floor(total / 60)}:${String(total % 60).padStart(2, "0")}`;
+  return (now.getUTCHours() * 60 + now.getUTCMinutes() + minutes) * 60;
 }
 
 const config = () => `
