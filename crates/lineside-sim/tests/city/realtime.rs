@@ -418,6 +418,22 @@ fn alerts_speak_three_languages_and_hold_now_or_soon() {
 }
 
 #[test]
+fn a_single_cancelled_trip_is_not_told_of_in_the_plural() {
+    let (mut single, mut several) = (0, 0);
+    for minutes in (0..24 * 60).step_by(20) {
+        let message = CITY.alerts(after(minutes));
+        let cancelled = message.entity.iter().filter(|it| it.id.starts_with("cancelled-"));
+        for alert in cancelled.map(|it| it.alert.as_ref().unwrap()) {
+            let trips = alert.informed_entity.len();
+            let text = &alert.description_text.as_ref().unwrap().translation[0].text;
+            assert_eq!(text.contains(" one trip "), trips == 1, "{trips}: {text}");
+            if trips == 1 { single += 1 } else { several += 1 }
+        }
+    }
+    assert!(single > 0 && several > 0, "{single} and {several}");
+}
+
+#[test]
 fn days_later_the_service_of_that_day_runs() {
     for (days, service) in [(1, "wd"), (5, "sa"), (6, "su"), (8, "wd")] {
         let now = after(days * 1_440 + 4 * 60);

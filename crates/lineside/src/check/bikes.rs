@@ -7,8 +7,8 @@ use lineside_validate::rules::gbfs::{System, name_of, validate_while};
 use serde::Deserialize;
 
 use super::{
-    Checked, Files, Further, Plan, Point, Progress, STOPPED, memory_of, outline_of, too_much,
-    unlike,
+    Checked, Files, Further, Plan, Point, Progress, STOPPED, codes_with_samples, gbfs_rows,
+    memory_of, outline_of, too_much, unlike,
 };
 use crate::convert::DISCOVERY;
 
@@ -45,6 +45,7 @@ pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result
     checked.errors = verdict.errors;
     if checked.plan.with_places {
         checked.outline = outline(&files.read);
+        checked.rows = gbfs_rows(pairs(&files.read), codes_with_samples(&checked.findings));
     }
     Ok(checked)
 }

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use lineside_validate::Severity;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Checked, Point, UNREAD, grouped, picture, table, text, unread_words};
+use super::{Checked, RawRow, UNREAD, grouped, picture, remedy, table, text, unread_words};
 
 /// Findings of one kind that the page holds.
 const SHOWN: usize = 50;
@@ -20,7 +20,7 @@ h1 { font-size: 1.5rem; overflow-wrap: anywhere }
 details { border-top: 1px solid var(--line); padding: .5rem 0 }
 summary { cursor: pointer; overflow-wrap: anywhere }
 .error { color: var(--error) } .warning { color: var(--warning) } .info { color: var(--info) }
-.scroll { overflow-x: auto }
+.scroll, pre { overflow-x: auto }
 table { border-collapse: collapse; font-size: .875rem }
 figure { margin: 0 0 1rem; max-width: 20rem } figcaption { font-size: .875rem; overflow-wrap: anywhere }
 .report-map svg { width: 100%; height: auto; border: 1px solid var(--line) }
@@ -54,7 +54,7 @@ pub(super) fn write(checked: &Checked) -> String {
                     p { (UNREAD) }
                     ul { @for file in &checked.unread { li { (unread_words(file)) } } }
                 }
-                (findings(&checked.findings, &checked.outline))
+                (findings(checked))
                 @for error in &checked.errors {
                     p { (text::fault_of(error)) }
                 }
@@ -86,17 +86,27 @@ pub(crate) fn day(day: &str) -> String {
 }
 
 /// Each kind with its first rows; errors stand open.
-fn findings(findings: &[super::Finding], outline: &[Point]) -> Markup {
+fn findings(checked: &Checked) -> Markup {
     html! {
-        @for finding in findings {
+        @for finding in &checked.findings {
             @let name = finding.severity.name().to_lowercase();
             details open[finding.severity == Severity::Error] {
                 summary { strong class=(name) { (finding.severity.name()) } " " (finding.title()) }
                 p { (prose(finding.summary)) }
-                (picture::of(&finding.places, &finding.samples, outline))
+                @if let Some(remedy) = remedy(&finding.code, finding.summary) { p { strong { "How to fix: " } (prose(remedy)) } }
+                (picture::of(&finding.places, &finding.samples, &checked.outline))
                 (samples(finding))
+                @for row in checked.rows.iter().filter(|row| row.code == finding.code) { (raw_row(row)) }
             }
         }
+    }
+}
+
+/// A row or record as it is in the data.
+fn raw_row(row: &RawRow) -> Markup {
+    html! {
+        p { (row.file) @if row.line > 0 { ", line " (grouped(row.line)) } }
+        pre { @if !row.header.is_empty() { (row.header) "\n" } (row.text) }
     }
 }
 

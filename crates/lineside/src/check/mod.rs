@@ -17,6 +17,7 @@ pub(crate) mod picture;
 mod places;
 mod raw_rows;
 mod reckoning;
+mod record_rows;
 mod reread;
 mod sample;
 mod text;
@@ -46,6 +47,7 @@ pub(crate) use html::{day, prose};
 pub(crate) use places::{Place, Point, outline_of};
 pub(crate) use raw_rows::RawRow;
 pub(crate) use reckoning::{memory_for, memory_until, netex_limits, too_much};
+pub(crate) use record_rows::{entity_rows, gbfs_rows};
 pub(crate) use reread::Reread;
 pub(crate) use sample::sample_report;
 pub(crate) use text::{called, harmless};
@@ -148,7 +150,7 @@ pub(crate) struct Checked {
     summary: Option<Summary>,
     /// Where some of what is well known is, such as stops; only where places were asked for.
     pub(crate) outline: Vec<Point>,
-    /// The rows that the first findings are about; only of a schedule, and where places were asked for.
+    /// The rows and records that the first findings are about; only where places were asked for.
     pub(crate) rows: Vec<RawRow>,
     pub(crate) seconds: f64,
 }
@@ -264,6 +266,11 @@ impl Checked {
             seconds: 0.0,
         }
     }
+}
+
+/// Codes with their samples.
+fn codes_with_samples(findings: &[Finding]) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
+    findings.iter().map(|finding| (finding.code.as_str(), finding.samples.as_slice()))
 }
 
 /// How many of the findings are that bad.

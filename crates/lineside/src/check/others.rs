@@ -12,7 +12,11 @@ use lineside_validate::{Context, Notices, Severity, Stop};
 use serde_json::{Map, Value, json};
 
 use super::counted::{Stoppable, stopped};
-use super::{Checked, Finding, Plan, Point, Progress, STOPPED, codes, fit, outline_of};
+use super::record_rows::{entity_rows, netex_rows, siri_rows};
+use super::{
+    Checked, Finding, Plan, Point, Progress, RawRow, STOPPED, codes, codes_with_samples, fit,
+    outline_of,
+};
 
 pub(super) fn check(
     format: Format,
@@ -56,16 +60,44 @@ pub(super) fn check(
         errors.extend(fit::judge(body, &plan, stop, (&mut notices, &mut outline))?);
         found.extend(super::findings(&notices));
     }
+    let mut rows = match plan.with_places {
+        true => rows(format, body, (&found, allowed), stop),
+        false => Vec::new(),
+    };
     if let Some(name) = single {
         call_by_name(&mut found, &name);
+        rows.iter_mut().for_each(|row| row.file.clone_from(&name));
     }
     let mut checked = Checked::new(format, plan, found);
     checked.counts = counts;
+    checked.rows = rows;
     if checked.plan.with_places {
         checked.outline = outline;
     }
     checked.errors = errors;
     Ok(checked)
+}
+
+/// The records that the first findings are about. What cannot be read any more has none.
+fn rows(
+    format: Format,
+    body: &Bytes,
+    (found, allowed): (&[Finding], u64),
+    stop: &Stop,
+) -> Vec<RawRow> {
+    let found = codes_with_samples(found);
+    match format {
+        Format::GtfsRt => match message(body) {
+            Ok((message, _)) => entity_rows(&message, found),
+            Err(_) => Vec::new(),
+        },
+        Format::Siri => siri_rows(body, found),
+        Format::Netex => match netex::Source::new(body, &super::netex_limits(allowed).files) {
+            Ok(mut files) => netex_rows(&mut Stoppable::new(&mut files, stop), found),
+            Err(_) => Vec::new(),
+        },
+        Format::Gtfs | Format::Gbfs | Format::Raw => Vec::new(),
+    }
 }
 
 /// What a publication of one file goes by in its decoder.

@@ -11,26 +11,27 @@ use super::Finding;
 use super::fields::Fields;
 
 /// Findings of one kind whose rows are kept.
-const FINDINGS_MAX: usize = 2;
+pub(super) const FINDINGS_MAX: usize = 2;
 /// Rows of one report.
-const ROWS_MAX: usize = 120;
+pub(super) const ROWS_MAX: usize = 120;
 /// Bytes of a row that are kept.
-const ROW_BYTES_MAX: usize = 400;
-/// Bytes of a file that are read for its rows.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+pub(super) const ROW_BYTES_MAX: usize = 400;
+/// Bytes of a file that are read for its rows: a country's `stop_times.txt` has a few hundred million.
+const FILE_BYTES_MAX: u64 = 2 << 30;
 /// The fields of a finding that have a row's number.
 const ROW_FIELDS: [&str; 4] =
     ["csvRowNumber", "oldCsvRowNumber", "newCsvRowNumber", "prevCsvRowNumber"];
 
-/// One row of a file, as text.
+/// A row of a file as text, or another record that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RawRow {
     /// The code of the finding that is about it.
     pub(crate) code: String,
+    /// The file, or what else names the record, such as `entity 17`.
     pub(crate) file: String,
-    /// Its line in the file, from 1 (the header).
+    /// Its line in the file, from 1 (the header of a table); 0 where lines say nothing.
     pub(crate) line: u64,
-    /// The header of the file; cut if it is long.
+    /// The header of a table; cut if it is long.
     pub(crate) header: String,
     /// The row; cut if it is long.
     pub(crate) text: String,
@@ -120,7 +121,7 @@ fn next_line(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bo
     }
 }
 
-fn shortened(line: &[u8]) -> String {
+pub(super) fn shortened(line: &[u8]) -> String {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii_end();
     let kept = line.get(..ROW_BYTES_MAX.min(line.len())).unwrap_or_default();
     let mut text = String::from_utf8_lossy(kept).into_owned();

@@ -8,7 +8,7 @@ use lineside_validate::Severity;
 use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
+use super::fields::{Fields, remedy};
 use super::{Checked, Finding, STDIN, UNREAD, contents, grouped, unread_words};
 
 /// Findings of one kind that are shown.
@@ -32,6 +32,9 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         _ = writeln!(out, "\n{name} {} ({})", finding.code, times(finding.total));
         if !finding.summary.is_empty() {
             _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
+        }
+        if let Some(remedy) = remedy(&finding.code, finding.summary) {
+            _ = writeln!(out, "  Fix: {}", remedy.replace('\n', " "));
         }
         let fields = Fields::of(&finding.code, finding.summary);
         // Some are about the whole and have nothing to tell but that.

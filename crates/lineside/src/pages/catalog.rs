@@ -82,6 +82,10 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     };
     let mut page = Page::new(&title, Section::Catalog);
     page.canonical = Some(query.address(number));
+    page.description = Some(
+        "All public-transport feeds of this server: format, state, validation report and age of the data."
+            .to_owned(),
+    );
     page.scripts = &["catalog.js", favourites::SCRIPT];
     page.styles = &["catalog.css", favourites::STYLE];
     page.alternates.push(("application/json", "/api/v1/feeds".to_owned()));

@@ -256,3 +256,23 @@ impl FoundRoute {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_says_how_many_lines_are_not_shown() {
+        let stop = |n_more_lines| FoundStop {
+            feed: "city".to_owned(),
+            network: "City".to_owned(),
+            id: "s1".to_owned(),
+            name: "Harbour".to_owned(),
+            lines: vec![("1".to_owned(), None)],
+            n_more_lines,
+            towards: None,
+        };
+        assert!(stop(3).markup().into_string().contains(">+3<"));
+        assert!(!stop(0).markup().into_string().contains(">+"));
+    }
+}

@@ -65,6 +65,10 @@ pub(super) async fn page(
     page.styles = &["riders.css"];
     page.scripts = &["live_page.js"];
     page.refresh = Some(REFRESH_S);
+    page.description = Some(format!(
+        "Service alerts of {}: closures, detours and delays now in force.",
+        view.name
+    ));
     let id = network.id();
     page.alternates.push(("application/json", format!("/api/v1/state?channel=feed/{id}")));
     of_network::reply(&page, &view.markup())

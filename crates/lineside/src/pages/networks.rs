@@ -36,6 +36,10 @@ pub(super) async fn page(
             let mut page = Page::new(&view.name, Section::Networks);
             page.styles = &["riders.css", favourites::STYLE];
             page.scripts = &[favourites::SCRIPT];
+            page.description = Some(format!(
+                "Lines and stops of {}, with departures, live vehicles and alerts.",
+                view.name
+            ));
             of_network::reply(&page, &view.markup())
         }
         Err(refusal) => layout::refused(&refusal, false),

@@ -4,6 +4,7 @@ use lineside_formats::{Problem, Problems};
 use maud::{Markup, html};
 
 use super::feed::fold;
+use super::rules::{has_rule, rule_address};
 use super::words;
 
 /// Problems of one kind that are listed one by one.
@@ -68,6 +69,7 @@ fn converted_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Marku
         li {
             details open[count <= 3] {
                 summary { strong { (netex_name(file)) } " " span.mono { (code) } span.tag { (words::number(count)) } }
+                (rule_link(code))
                 ul {
                     @for problem in shown {
                         li {
@@ -95,12 +97,20 @@ fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup 
         li {
             details open[count <= 3] {
                 summary { strong { (file) } " " span.mono { (code) } span.tag { (words::number(count)) } }
+                (rule_link(code))
                 ul {
                     @for problem in shown { li { (problem_line(problem)) } }
                     @if more > 0 { li.soft { "and " (words::number(more)) " more" } }
                 }
             }
         }
+    }
+}
+
+/// The way to the page of a code, where it has one.
+fn rule_link(code: &str) -> Markup {
+    html! {
+        @if has_rule(code) { p.card-body.small { a.target href=(rule_address(code)) { "About " code { (code) } } } }
     }
 }
 
@@ -111,5 +121,42 @@ fn problem_line(problem: &Problem) -> Markup {
         @if let Some(field) = &problem.field { code { (field) } " " }
         (problem.detail)
         @if let Some(value) = &problem.value { ": " q { (value) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_netex_lacks_is_told_by_its_elements_without_lines_of_tables() {
+        let mut problems = Problems::new();
+        problems.push(Problem {
+            line: Some(7),
+            ..Problem::new("stops.txt", "missing_value", "no name")
+        });
+        let own = card(&problems, true, false).into_string();
+        assert!(own.contains("<strong>stops.txt</strong>") && own.contains("line 7"), "{own}");
+        let converted = card(&problems, true, true).into_string();
+        assert!(
+            converted.contains("<strong>StopPlace, Quay or ScheduledStopPoint</strong>"),
+            "{converted}"
+        );
+        assert!(!converted.contains("stops.txt") && !converted.contains("line 7"), "{converted}");
+        problems.push(Problem::new("line.xml", "unknown_ref", "no such Line"));
+        let both = card(&problems, true, true).into_string();
+        assert!(both.contains("<strong>line.xml</strong>"), "a file of the producer's: {both}");
+    }
+
+    #[test]
+    fn a_code_leads_to_its_rule() {
+        let code = crate::check::UNREADABLE_FILE;
+        assert!(has_rule(code), "{code}");
+        let mut problems = Problems::new();
+        problems.push(Problem::new("a.txt", code, "it is cut off"));
+        problems.push(Problem::new("a.txt", "of_nobody", "x"));
+        let page = card(&problems, true, false).into_string();
+        assert!(page.contains(&format!("href=\"{}\"", rule_address(code))), "{page}");
+        assert!(!page.contains("/rules/of_nobody"), "{page}");
     }
 }

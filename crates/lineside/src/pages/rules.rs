@@ -51,6 +51,10 @@ async fn list() -> Response {
     };
     let mut page = Page::new("Validation rules", Section::Other);
     page.styles = &[STYLE];
+    page.description = Some(
+        "Every rule for GTFS, GTFS-Realtime, SIRI, NeTEx and GBFS, with examples and how to fix findings."
+            .to_owned(),
+    );
     layout::reply(StatusCode::OK, page.render(&main))
 }
 
@@ -107,6 +111,9 @@ async fn page(Path(code): Path<String>) -> Response {
     let title = format!("Rule {code}");
     let mut page = Page::new(&title, Section::Other);
     page.styles = &[STYLE];
+    page.description = Some(format!(
+        "What the validation rule {code} checks, why it matters, and how to fix its findings."
+    ));
     layout::reply(StatusCode::OK, page.render(&main))
 }
 

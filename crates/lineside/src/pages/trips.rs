@@ -74,6 +74,9 @@ pub(super) async fn page(
             page.styles = &["riders.css"];
             page.scripts = &["live_page.js"];
             page.refresh = Some(REFRESH_S);
+            page.description = Some(format!(
+                "{title}: stops, planned and expected times, and platforms of the trip."
+            ));
             of_network::reply(&page, &view.markup())
         }
         Err(refusal) => layout::refused(&refusal, false),

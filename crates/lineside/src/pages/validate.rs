@@ -328,7 +328,9 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
     };
     match standing(&app, link).await {
         Err(refusal) => refusal.into_response(),
-        Ok(None) => show(StatusCode::NOT_FOUND, "No report", &nothing(), None),
+        Ok(None) => {
+            private(layout::not_found("The report has expired, or the address is incomplete."))
+        }
         Ok(Some(Standing::Coming)) => wait("The file is being fetched."),
         Ok(Some(Standing::Waiting(0))) => wait("Your file is next in the queue."),
         Ok(Some(Standing::Waiting(1))) => wait("One file is ahead of yours."),
@@ -373,14 +375,6 @@ async fn result_json(State(app): State<App>, Path(link): Path<String>) -> Respon
             private((StatusCode::ACCEPTED, [again]).into_response())
         }
         Ok(None) => private(Refusal::UnknownPath.into_response()),
-    }
-}
-
-fn nothing() -> Markup {
-    html! {
-        h1 { "No report here" }
-        p { "The report has expired, or the address is incomplete." }
-        p { a href=(ADDRESS) { "Validate a file" } }
     }
 }
 

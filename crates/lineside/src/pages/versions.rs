@@ -40,6 +40,10 @@ pub(super) async fn page(
     let reports = read_reports(&app, feed.id()).await;
     let title = format!("Versions of {}", feed.config().display_name());
     let mut page = Page::new(&title, Section::Catalog);
+    page.description = Some(format!(
+        "Published versions of the schedule {}: when each was served, its validity, report and download.",
+        feed.config().display_name()
+    ));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}/versions")));
     let zone = words::zone_of(&feed.network());
     let shown =

@@ -78,7 +78,7 @@ pub(crate) struct Report {
     /// Files of a schedule of which rules did not see all.
     #[serde(default)]
     pub(crate) unread: Vec<Unread>,
-    /// The rows that the first findings in a schedule are about.
+    /// The rows and records that the first findings are about.
     #[serde(default)]
     pub(crate) rows: Vec<RawRow>,
 }

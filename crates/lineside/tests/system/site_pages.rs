@@ -49,6 +49,43 @@ async fn every_page_has_a_description_a_picture_and_its_own_address() {
 }
 
 #[tokio::test]
+async fn each_kind_of_page_describes_itself() {
+    let server = shared_demo();
+    let mut seen = std::collections::BTreeMap::new();
+    let url = format!("{server}/api/v1/stops?limit=1");
+    let stops = crate::support::http::get_json(&url).await;
+    let stop = stops["items"][0]["id"].as_str().unwrap();
+    let stop = format!("/stops/city/{stop}");
+    for path in [
+        "/",
+        "/map",
+        "/feeds/city",
+        "/feeds/city/versions",
+        "/networks/city",
+        "/alerts/city",
+        "/delays/city",
+        "/rules",
+        "/rules/E003",
+        "/docs",
+        &stop,
+    ] {
+        let page = page(&format!("{server}{path}")).await;
+        let description = attribute(&page, "name=\"description\"", "content").unwrap().to_owned();
+        assert!(description.len() > 20, "{path}: {description}");
+        if let Some(other) = seen.insert(description.clone(), path.to_owned()) {
+            // What has nothing of its own to say has the general text: one page at most.
+            panic!("{path} and {other} share {description:?}");
+        }
+    }
+    let missing = get_with(&format!("{server}/validate/no-such-report"), &[HTML]).await;
+    assert_eq!(
+        (missing.status().as_u16(), header(&missing, "cache-control")),
+        (404, "private, no-store")
+    );
+    assert!(missing.text().await.unwrap().contains("role=\"search\""));
+}
+
+#[tokio::test]
 async fn a_title_follows_what_the_page_shows() {
     let server = shared_demo();
     let titled = async |path: &str| title(&page(&format!("{server}{path}")).await).to_owned();

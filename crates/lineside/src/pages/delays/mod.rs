@@ -77,6 +77,9 @@ fn framed(answer: &Answer, is_embedded: bool) -> Made {
     page.styles = &["delays.css"];
     page.scripts = &["delays.js"];
     page.refresh = Some(REFRESH_S);
+    page.description = Some(format!(
+        "{title}: trips that are late now, and the share on time by line and by day."
+    ));
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", body::api_address(answer)));
     let main = html! {

@@ -62,6 +62,8 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
     let title = format!("Report on {name}");
     let mut page = Page::new(&title, Section::Catalog);
     page.styles = &[STYLE];
+    page.description =
+        Some(format!("Validation report on a version of {name}: findings by severity, with rows."));
     let json = format!("/api/v1/feeds/{id}/report?version={version}");
     page.alternates.push(("application/json", json));
     let zone = words::zone_of(&feed.network());

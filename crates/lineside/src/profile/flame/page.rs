@@ -203,4 +203,16 @@ mod tests {
         assert!(page.contains(row), "{page}");
         assert!(page.contains("<td>a&lt;b;c</td>"), "{page}");
     }
+
+    #[test]
+    fn a_graph_needs_enough_samples() {
+        let has_graph = |recorded: &Recorded| page(recorded).contains("id=\"bar\"");
+        let mut recorded = recorded();
+        assert_eq!((recorded.samples(), has_graph(&recorded)), (SAMPLES_MIN, true));
+        let rarest = recorded.stacks.iter().min_by_key(|(_, count)| **count);
+        let rarest = rarest.map(|(stack, _)| stack.clone()).unwrap();
+        recorded.stacks.remove(&rarest);
+        assert!(recorded.samples() < SAMPLES_MIN);
+        assert!(!has_graph(&recorded));
+    }
 }

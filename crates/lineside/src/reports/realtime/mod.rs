@@ -34,12 +34,14 @@ use lineside_validate::rules::gtfs_rt::{
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use self::again::Judged;
 use self::shelf::{Schedule, Shelf};
 use self::siri::Gathered;
 use self::systems::Looked;
 use super::Ahead;
+use crate::check::{RawRow, entity_rows};
 use crate::config::Validation;
 use crate::patience::Stopwatch;
 
@@ -126,6 +128,8 @@ struct Latest {
     schedule: Option<Arc<str>>,
     trips: MatchRate,
     notices: Notices,
+    /// The records that the first findings are about.
+    rows: Vec<RawRow>,
     errors: Vec<SystemError>,
     is_cut_short: bool,
     /// It was held against the rules without a schedule, as it belongs to none.
@@ -141,9 +145,20 @@ impl Latest {
         took: Duration,
         (schedule, trips): (Option<Arc<str>>, MatchRate),
     ) -> Latest {
-        let Found { notices, errors, is_cut_short } = found;
+        let Found { notices, rows, errors, is_cut_short } = found;
         let (lacks_schedule, refusal) = (false, None);
-        Latest { at, took, schedule, trips, notices, errors, is_cut_short, lacks_schedule, refusal }
+        Latest {
+            at,
+            took,
+            schedule,
+            trips,
+            notices,
+            rows,
+            errors,
+            is_cut_short,
+            lacks_schedule,
+            refusal,
+        }
     }
 }
 
@@ -329,6 +344,8 @@ struct Asked<'a> {
 #[derive(Debug)]
 struct Found {
     notices: Notices,
+    /// The records that the first findings are about.
+    rows: Vec<RawRow>,
     errors: Vec<SystemError>,
     is_cut_short: bool,
 }
@@ -344,7 +361,13 @@ struct Taken {
 
 impl Found {
     fn new() -> Found {
-        Found { notices: Notices::new(SAMPLES), errors: Vec::new(), is_cut_short: false }
+        let notices = Notices::new(SAMPLES);
+        Found { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
+    }
+
+    /// The codes that were found, with samples.
+    fn codes_with_samples(&self) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
+        self.notices.iter().map(|found| (found.kind.code, found.samples.as_slice()))
     }
 }
 
@@ -389,7 +412,7 @@ impl Place {
         let subject = Subject::new(message, &schedule.timetable, received);
         let subject = subject.after(previous.as_deref()).beside(&others).among(&versions);
         let subject = subject.since(Some(&look.history)).within(scope);
-        let Found { mut notices, mut errors, mut is_cut_short } = found;
+        let Found { mut notices, rows, mut errors, mut is_cut_short } = found;
         let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
         // It was found once, and is so for each message.
         let mut of_schedule = Notices::clone(&schedule.notices);
@@ -400,7 +423,9 @@ impl Place {
         let lacks_schedule = !scope.has_schedule;
         let names_trips = subject.names_trips();
         let trips = if lacks_schedule { MatchRate::default() } else { subject.trips_matched() };
-        let found = Found { notices, errors, is_cut_short };
+        let mut found = Found { notices, rows, errors, is_cut_short };
+        let records = entity_rows(message, found.codes_with_samples());
+        found.rows.extend(records);
         let latest = Latest::of(found, at, watch.elapsed(), (schedule.name.clone(), trips));
         look.history.add(message, received);
         if names_trips {

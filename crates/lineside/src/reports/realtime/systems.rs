@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::before::Before;
 use super::{Found, Latest, Messages};
-use crate::check::memory_of;
+use crate::check::{gbfs_rows, memory_of};
 use crate::patience::Stopwatch;
 
 /// How long a system is left alone between two looks at least,
@@ -216,6 +216,9 @@ impl Messages {
         let took = watch.elapsed();
         *last = Some(LastLook { files: files.hash, ended: Stopwatch::start(), took });
         if let Some(first) = files.languages.first() {
+            let read = first.read.iter().map(|(name, body)| (name.as_str(), &body[..]));
+            let records = gbfs_rows(read, found.codes_with_samples());
+            found.rows = records;
             before.put(&first.read, now);
         }
         drop(looked);

@@ -205,7 +205,7 @@ fn report(feed: &FeedId, is_system: bool, look: &Look) -> Option<Report> {
         about: json!(about),
         outline: Vec::new(),
         unread: Vec::new(),
-        rows: Vec::new(),
+        rows: latest.rows.clone(),
     })
 }
 

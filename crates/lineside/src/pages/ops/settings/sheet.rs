@@ -75,6 +75,8 @@ impl Sheet<'_> {
         let action = self.subject.map_or_else(|| ADD.to_owned(), |subject| address(&subject.id));
         let verb = if self.subject.is_some() { "Apply" } else { "Add" };
         html! {
+            // A browser presses a form's first button for Enter in a field: it previews, also where the preview before has another.
+            button.visually-hidden type="submit" form="settings" name="do" value="preview" tabindex="-1" aria-hidden="true" {}
             (shown.summary())
             @match self.outcome {
                 Some(Outcome::Tried(tried)) => (preview(tried, true, verb)),

@@ -1,0 +1,315 @@
+//! The offending records of findings as text, in the formats whose data are not rows of tables: elements of NeTEx and SIRI,
+//! entities of GTFS-Realtime, records of GBFS.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use lineside_formats::gtfs::Files;
+use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
+use serde_json::{Map, Value};
+
+use super::raw_rows::{FINDINGS_MAX, ROW_BYTES_MAX, ROWS_MAX, RawRow, shortened};
+
+/// Bytes of a file that are held at once while it is searched.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Bytes before an id that may belong to the tag that it is in.
+const TAG_BYTES_MAX: usize = 8 << 10;
+/// How an id of an element begins in NeTEx, after a space or a line's end.
+const ID: &[u8] = b"id=\"";
+/// The records of SIRI's deliveries.
+const SIRI_RECORDS: [&str; 4] =
+    ["EstimatedVehicleJourney", "VehicleActivity", "MonitoredStopVisit", "PtSituationElement"];
+
+/// One kind of finding: its code and its first findings.
+type Found<'a> = (&'a str, &'a [Map<String, Value>]);
+
+/// Rows of a report, each once.
+#[derive(Default)]
+struct Rows(Vec<RawRow>);
+
+impl Rows {
+    fn push(&mut self, code: &str, file: String, line: u64, text: String) {
+        let is_known = |row: &RawRow| row.code == code && row.file == file && row.text == text;
+        if self.0.len() < ROWS_MAX && !self.0.iter().any(is_known) {
+            let (code, header) = (code.to_owned(), String::new());
+            self.0.push(RawRow { code, file, line, header, text });
+        }
+    }
+}
+
+/// The findings whose records are shown, each with its code.
+fn first<'a>(
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> {
+    found.into_iter().flat_map(|(code, samples)| {
+        samples.iter().take(FINDINGS_MAX).map(move |sample| (code, sample))
+    })
+}
+
+/// The entities that findings in a message name, as JSON.
+pub(crate) fn entity_rows<'a>(
+    message: &FeedMessage,
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> Vec<RawRow> {
+    let mut found = first(found).peekable();
+    if found.peek().is_none() {
+        return Vec::new();
+    }
+    let entities: HashMap<&str, &FeedEntity> =
+        message.entity.iter().map(|entity| (entity.id.as_str(), entity)).collect();
+    let mut rows = Rows::default();
+    for (code, sample) in found {
+        for name in ["entityId", "otherEntityId", "id"] {
+            let id = sample.get(name).and_then(Value::as_str);
+            let Some(entity) = id.and_then(|id| entities.get(id)) else { continue };
+            let text = serde_json::to_vec(entity).unwrap_or_default();
+            rows.push(code, format!("entity {}", entity.id), 0, shortened(&text));
+        }
+    }
+    rows.0
+}
+
+/// The records of a GBFS system's files that findings point into, as JSON.
+pub(crate) fn gbfs_rows<'a, 'b>(
+    files: impl IntoIterator<Item = (&'b str, &'b [u8])>,
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> Vec<RawRow> {
+    let mut wanted: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    for (code, sample) in first(found) {
+        let text = |name: &str| sample.get(name).and_then(Value::as_str);
+        if let (Some(file), Some(path)) = (text("filename"), text("path")) {
+            let name = file.strip_suffix(".json").unwrap_or(file);
+            wanted.entry(name).or_default().push((code, path));
+        }
+    }
+    let mut rows = Rows::default();
+    for (name, body) in files {
+        let Some(wanted) = wanted.remove(name.strip_suffix(".json").unwrap_or(name)) else {
+            continue;
+        };
+        let Ok(file) = serde_json::from_slice::<Value>(body) else { continue };
+        for (code, path) in wanted {
+            if let Some((place, record)) = record_at(&file, path) {
+                let text = serde_json::to_vec(record).unwrap_or_default();
+                rows.push(code, format!("{name}.json, {place}"), 0, shortened(&text));
+            }
+        }
+    }
+    rows.0
+}
+
+/// The outermost item of a list on the way to a JSON pointer, with its own pointer.
+fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a Value)> {
+    let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut end = 0;
+    for part in pointer.split('/').skip(1) {
+        end += 1 + part.len();
+        if is_index(part) {
+            let place = pointer.get(..end)?;
+            return Some((place, file.pointer(place)?));
+        }
+    }
+    None
+}
+
+/// The records of a SIRI message in XML whose ids findings name.
+pub(super) fn siri_rows<'a>(
+    body: &[u8],
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> Vec<RawRow> {
+    let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
+    let mut rows = Rows::default();
+    for (code, sample) in first(found) {
+        let Some(id) = sample.get("id").and_then(Value::as_str) else { continue };
+        let Some(at) = text.find(&format!(">{}<", escape(id))) else { continue };
+        let Some((start, name)) = record_before(text, at) else { continue };
+        let line = count_lines(text[..start].as_bytes()) + 1;
+        let element = text.get(start..).unwrap_or_default();
+        rows.push(code, name.to_owned(), line, shortened(&joined(element.as_bytes())));
+    }
+    rows.0
+}
+
+/// Where the record begins that a place in a message is in, and the name of its element.
+fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
+    let before = text.get(..at)?;
+    before.rmatch_indices('<').find_map(|(start, _)| {
+        let tag = before.get(start + 1..)?;
+        let end =
+            tag.find(|c: char| c == '>' || c.is_whitespace() || c == '/').unwrap_or(tag.len());
+        let local = tag.get(..end)?.rsplit(':').next()?;
+        let name = SIRI_RECORDS.into_iter().find(|name| *name == local)?;
+        Some((start, name))
+    })
+}
+
+/// The elements of a NeTEx publication whose ids findings name. A file that cannot be read has none.
+pub(super) fn netex_rows<'a>(
+    files: &mut dyn Files,
+    found: impl IntoIterator<Item = Found<'a>>,
+) -> Vec<RawRow> {
+    // The codes that are about each id, file by file.
+    let mut wanted: BTreeMap<&str, HashMap<Vec<u8>, Vec<&str>>> = BTreeMap::new();
+    for (code, sample) in first(found).take(ROWS_MAX) {
+        let text = |name: &str| sample.get(name).and_then(Value::as_str);
+        if let (Some(file), Some(id)) = (text("filename"), text("id")) {
+            let codes = wanted.entry(file).or_default().entry(escape(id).into_bytes()).or_default();
+            if !codes.contains(&code) {
+                codes.push(code);
+            }
+        }
+    }
+    let mut rows = Rows::default();
+    for (name, mut ids) in wanted {
+        if let Ok(Some(mut file)) = files.open(name) {
+            search_elements(&mut *file, &mut ids, &mut |codes, line, text| {
+                for code in codes {
+                    rows.push(code, name.to_owned(), line, text.clone());
+                }
+            });
+        }
+    }
+    rows.0
+}
+
+/// Reads a file until all `ids` were found as ids of elements, in a window that moves over it.
+fn search_elements<'a>(
+    file: &mut dyn Read,
+    ids: &mut HashMap<Vec<u8>, Vec<&'a str>>,
+    tell: &mut dyn FnMut(Vec<&'a str>, u64, String),
+) {
+    let (mut window, mut line) = (Vec::with_capacity(2 * CHUNK_BYTES), 1);
+    let mut searched = 0;
+    while !ids.is_empty() {
+        let before = window.len();
+        let read = (&mut *file).take(CHUNK_BYTES as u64).read_to_end(&mut window);
+        let is_end = read.is_err() || window.len() == before;
+        // An element near the end of the window is read with what follows it.
+        let until = if is_end { window.len() } else { window.len().saturating_sub(TAG_BYTES_MAX) };
+        while let Some(at) = find_id(&window, searched, until) {
+            let value = at + ID.len();
+            searched = value;
+            let rest = window.get(value..).unwrap_or_default();
+            let end = rest.iter().take(TAG_BYTES_MAX).position(|byte| *byte == b'"');
+            let Some(codes) = end.and_then(|end| ids.remove(rest.get(..end)?)) else { continue };
+            let tag = window.get(..at).unwrap_or_default();
+            let start = tag.iter().rposition(|byte| *byte == b'<').unwrap_or(at);
+            let text = shortened(&joined(window.get(start..).unwrap_or_default()));
+            tell(codes, line + count_lines(&window[..start]), text);
+        }
+        if is_end {
+            return;
+        }
+        searched = searched.max(until);
+        let done = searched.saturating_sub(TAG_BYTES_MAX);
+        line += count_lines(&window[..done]);
+        window.drain(..done);
+        searched -= done;
+    }
+}
+
+/// The next attribute `id` in a part of the window.
+fn find_id(window: &[u8], from: usize, until: usize) -> Option<usize> {
+    let part = window.get(from..until)?;
+    let is_attribute = |at: usize| at > 0 && window[at - 1].is_ascii_whitespace();
+    let hits = part.windows(ID.len()).enumerate().filter(|(_, bytes)| *bytes == ID);
+    hits.map(|(at, _)| from + at).find(|at| is_attribute(*at))
+}
+
+fn count_lines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// The beginning of an element without the spaces that only indent it.
+fn joined(element: &[u8]) -> Vec<u8> {
+    // Of indented text some four times as much is looked at as is shown.
+    let text = element.get(..element.len().min(4 * ROW_BYTES_MAX)).unwrap_or_default();
+    let mut joined = Vec::with_capacity(text.len());
+    for part in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        let part = part.trim_ascii();
+        // Within a tag a line's end divides its attributes.
+        if joined.last().is_some_and(|byte| *byte != b'>') && !part.is_empty() {
+            joined.push(b' ');
+        }
+        joined.extend_from_slice(part);
+    }
+    joined
+}
+
+/// A text as it is between tags and in attributes.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::gtfs::TextFiles;
+    use serde_json::json;
+
+    use super::*;
+
+    fn samples(samples: Value) -> Vec<Map<String, Value>> {
+        serde_json::from_value(samples).unwrap()
+    }
+
+    #[test]
+    fn an_entity_is_shown_as_json() {
+        let entity = |id: &str| FeedEntity { id: id.to_owned(), ..FeedEntity::default() };
+        let message =
+            FeedMessage { entity: vec![entity("1"), entity("2")], ..FeedMessage::default() };
+        let samples = samples(json!([{"entityId": "2"}, {"entityId": "9"}, {"entityId": "1"}]));
+        let rows = entity_rows(&message, [("E003", samples.as_slice())]);
+        let told: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.file.as_str())).collect();
+        assert_eq!(told, [("E003", "entity 2")], "of the first {FINDINGS_MAX} findings");
+        assert!(rows[0].text.contains("\"id\":\"2\""), "{}", rows[0].text);
+    }
+
+    #[test]
+    fn a_record_of_gbfs_is_the_item_that_a_pointer_leads_into() {
+        let body =
+            br#"{"data": {"stations": [{"station_id": "a"}, {"station_id": "b", "lat": 99}]}}"#;
+        let samples = samples(json!([
+            {"filename": "station_information.json", "path": "/data/stations/1/lat"},
+            {"filename": "station_information", "path": "/data"},
+        ]));
+        let files = [("station_information", &body[..])];
+        let rows = gbfs_rows(files, [("number_out_of_range", samples.as_slice())]);
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!(rows[0].file, "station_information.json, /data/stations/1");
+        assert_eq!(
+            serde_json::from_str::<Value>(&rows[0].text).unwrap(),
+            json!({"station_id": "b", "lat": 99})
+        );
+    }
+
+    #[test]
+    fn a_record_of_siri_is_the_element_around_an_id() {
+        let body = "<Siri>\n<s:VehicleActivity><A/>\n  <VehicleRef>v&amp;1</VehicleRef></s:VehicleActivity></Siri>";
+        let samples = samples(json!([{"id": "v&1"}, {"id": "v2"}]));
+        let rows = siri_rows(body.as_bytes(), [("vehicle_without_location", samples.as_slice())]);
+        assert_eq!((rows.len(), rows[0].file.as_str(), rows[0].line), (1, "VehicleActivity", 2));
+        assert!(
+            rows[0].text.starts_with("<s:VehicleActivity><A/><VehicleRef>v&amp;1<"),
+            "{rows:?}"
+        );
+    }
+
+    #[test]
+    fn elements_of_netex_are_found_wherever_a_window_ends() {
+        let element =
+            |n: usize| format!("<Line version=\"1\"\n  id=\"l:{n}\"><Name>{n}</Name></Line>\n");
+        let xml: String = (0..20_000).map(element).collect();
+        for n in [0, 4_999, 5_000, 5_001, 19_999] {
+            let samples = samples(
+                json!([{"filename": "a.xml", "id": format!("l:{n}")}, {"filename": "a.xml", "id": "l"}]),
+            );
+            let mut files = TextFiles::default().with("a.xml", xml.clone());
+            let rows = netex_rows(&mut files, [("code", samples.as_slice())]);
+            assert_eq!(rows.len(), 1, "{n}");
+            assert_eq!(rows[0].line, 2 * n as u64 + 1);
+            let own = format!("<Line version=\"1\" id=\"l:{n}\"><Name>{n}</Name>");
+            assert!(rows[0].text.starts_with(&own), "{}", rows[0].text);
+            assert!(rows[0].text.len() <= ROW_BYTES_MAX + 3);
+        }
+    }
+}
