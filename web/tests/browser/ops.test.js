@@ -100,6 +100,25 @@ describe("the dashboard", () => {
     });
   });
 
+  test("ranges and states keep the search and the order that scripts made", async () => {
+    await visit("/ops", {}, async (page) => {
+      await isLive(page);
+      await page.click('[data-sort="name"] a');
+      await page.fill("#q", "city");
+      await page.waitForURL(/q=city/);
+      await page.getByRole("link", { name: "1 day" }).click();
+      await page.waitForURL(/range=1d/);
+      const said = new URL(page.url()).searchParams;
+      assert.deepEqual([said.get("q"), said.get("sort"), said.get("range")], ["city", "name", "1d"]);
+      await isLive(page);
+      await page.fill("#q", "trips");
+      await page.waitForURL(/q=trips/);
+      const state = new URL(await page.locator("#tally li:not([hidden]) a").first().evaluate((link) => link.href)).searchParams;
+      assert.deepEqual([state.get("q"), state.get("sort"), state.get("range")], ["trips", "name", "1d"]);
+      assert.ok(state.get("state"));
+    });
+  });
+
   test("rows are compact", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);
@@ -263,6 +282,69 @@ describe("the door", () => {
       });
     });
   }
+
+  /** Opens a page as an admin. */
+  async function asAdminAt(address, look) {
+    const { page, context, faults } = await openPage(browser, { javaScriptEnabled: false });
+    try {
+      await page.goto(`${server.base}/login?next=${encodeURIComponent(address)}`, { waitUntil: "load" });
+      await page.fill("#token", TOKEN);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(`**${address}`);
+      await look(page);
+      faults.forEach((fault) => assert.match(fault, /422/));
+    } finally {
+      await context.close();
+    }
+  }
+
+  test("all faults of a new feed are shown at once, and it is added from its tested preview", async () => {
+    await asAdminAt("/ops/add", async (page) => {
+      assert.equal(await page.getByRole("button", { name: "Add", exact: true }).count(), 0, "first it is previewed");
+      const options = await page.locator("#f-static option").evaluateAll((all) => all.map((option) => option.value));
+      assert.ok(options.includes(""), `a feed need not have a schedule: ${options}`);
+      await page.locator("#f-id").fill("a b");
+      await page.locator("#f-url").fill("ftp://a.example/x");
+      await page.locator("details", { has: page.locator("#f-poll") }).evaluateAll((all) => all.forEach((fold) => (fold.open = true)));
+      await page.locator("#f-poll").fill("soon");
+      await page.locator("#f-rate").fill("often");
+      await page.getByRole("button", { name: "Preview" }).click();
+      for (const field of ["id", "url", "poll", "rate"]) assert.ok(await page.locator(`#e-${field}`).isVisible(), field);
+      await page.locator("#f-id").fill("added");
+      await page.locator("#f-url").fill(`${demo.base}/proxy/city-alerts`);
+      await page.locator("#f-poll").fill("1h");
+      await page.locator("#f-rate").fill("");
+      await page.getByRole("button", { name: "Preview" }).click();
+      assert.match(await page.locator("#source-test").innerText(), /gtfs-rt/);
+      await page.locator(".preview").getByRole("button", { name: "Add", exact: true }).click();
+      await page.waitForURL("**/ops/feeds/added?done=add&feed=added");
+    });
+  });
+
+  test("the values before a change that is not the newest are restored", async () => {
+    await asAdminAt("/ops/feeds/a", async (page) => {
+      const apply = async (interval) => {
+        await page.getByLabel("Interval").fill(interval);
+        await page.getByRole("button", { name: "Apply" }).click();
+        await page.waitForURL("**/ops/feeds/a?done=apply&feed=a");
+      };
+      await apply("21s");
+      await apply("22s");
+      await page.locator(".edits tbody tr").nth(1).getByRole("link", { name: /Restore/ }).click();
+      assert.match(await page.locator(".changes").innerText(), /poll\s+22s/);
+      await page.getByRole("button", { name: "Restore" }).click();
+      await page.waitForURL("**/ops/feeds/a?done=undo&feed=a");
+      assert.equal(await page.getByLabel("Interval").inputValue(), "1s");
+    });
+  });
+
+  test("the frame stands where the content does", async () => {
+    await asAdminAt("/ops/history", async (page) => {
+      const left = (selector) => page.locator(selector).first().evaluate((it) => it.getBoundingClientRect().left + Number.parseFloat(getComputedStyle(it).paddingLeft));
+      const [header, content, footer] = await Promise.all([".masthead-in", ".page", ".footer-in"].map(left));
+      assert.deepEqual([header, footer], [content, content]);
+    });
+  });
 
   test("axe finds nothing on the pages that change feeds, and nothing is too wide", async () => {
     const { page, context } = await openPage(browser, { bypassCSP: true, reducedMotion: "reduce" });

@@ -201,6 +201,48 @@ describe("a feed's page", () => {
     });
   });
 
+  test("its answers stand in their order, and each entry of its contents leads somewhere", async () => {
+    for (const feed of ["city", "city-trips", "city-bikes"]) {
+      await visit(`/feeds/${feed}`, {}, async (page) => {
+        const answers = await page.locator(".feed-answers section").evaluateAll((sections) => sections.map((section) => section.id));
+        assert.deepEqual(answers, ["health", "contents", "validity", "area", "publisher", "use"], feed);
+        const lost = await page.locator(".page-contents a").evaluateAll((links) => links.map((link) => link.hash.slice(1)).filter((id) => !document.getElementById(id)));
+        assert.deepEqual(lost, [], feed);
+        const folds = await page.locator(".fold .fold-body").evaluateAll((bodies) => bodies.map((body) => body.id));
+        const listed = await page.locator(".page-contents a").evaluateAll((links) => links.map((link) => link.hash.slice(1)));
+        assert.deepEqual(folds.filter((id) => !listed.includes(id)), [], `${feed} lists all that opens`);
+      });
+    }
+  });
+
+  test("it shows what the feed says right now, with links to trips and readers", async () => {
+    await visit("/feeds/city-alerts", {}, async (page) => assert.ok((await page.locator("#current .alert-list > li").count()) > 0));
+    await visit("/feeds/city-trips", {}, async (page) => {
+      assert.ok((await page.locator("#current tbody tr").count()) > 0);
+      assert.match(/** @type {string} */ (await page.locator('#current a[href^="/trips/city/"]').first().getAttribute("href")), /date=/);
+      assert.match(/** @type {string} */ (await page.locator(".readers").getAttribute("data-requests")), /^\d+$/);
+    });
+  });
+
+  test("on a phone every cell is in sight", async () => {
+    for (const feed of ["city", "city-trips", "city-vehicles", "city-alerts", "city-bikes"]) {
+      await visit(`/feeds/${feed}`, phone, async (page) => {
+        const over = await page.locator("td:visible, th:visible, .facts dd:visible").evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect().right).filter((right) => right > innerWidth));
+        assert.deepEqual(over, [], `${feed}: right edges`);
+      });
+    }
+  });
+
+  test("its rows of findings fit a phone", async () => {
+    await visit("/validate/sample", phone, async (page) => {
+      await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => (fold.open = true)));
+      const cells = page.locator(".samples td:visible");
+      assert.ok((await cells.count()) > 0);
+      const over = await cells.evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().right).filter((right) => right > innerWidth));
+      assert.deepEqual(over, []);
+    });
+  });
+
   test("a file can be dropped on the form that validates it", async () => {
     await visit("/validate", {}, async (page) => {
       await page.locator("[data-drop]").evaluate((zone) => {
@@ -574,6 +616,17 @@ describe("for everyone", () => {
           const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
           assert.ok(over <= 0, `${address} is ${over} px too wide for ${size.width}`);
         }
+      });
+    }
+  });
+
+  test("what is tapped is large enough on a phone", async () => {
+    for (const address of ["/feeds/city", "/feeds/city-trips", routeAddress]) {
+      await visit(address, { ...phone, bypassCSP: true }, async (page) => {
+        await page.evaluate(axeSource);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["target-size"] }));
+        const small = violations.flatMap(({ nodes }) => nodes.map(({ html }) => html));
+        assert.deepEqual(small, [], address);
       });
     }
   });

@@ -11,7 +11,7 @@ use super::super::{alerts, badge, map, network_alerts, route, trips, words};
 use super::Shown;
 
 /// Trips and vehicles that the page lists; the API has all.
-const ROWS_MAX: usize = 6;
+const ROWS_MAX: usize = 4;
 
 impl Shown {
     /// The card; nothing where the feed has no alert, trip or vehicle now.

@@ -113,7 +113,7 @@ fn row(
                         span.soft.small { (superseded(*n, &conflict, edits)) }
                         @if restore_before(numbered, now.as_ref()) != now {
                             br;
-                            a.small.target href=(format!("{own}/history/{n}/undo")) aria-label=(format!("Restore the values before change {n}: {}", edit.feed)) { "Restore the values before this" }
+                            a.small.target href=(format!("{own}/history/{n}/undo")) aria-label=(format!("Restore the values before this: change {n}, {}", edit.feed)) { "Restore the values before this" }
                         }
                     },
                 }
