@@ -280,8 +280,9 @@ fn line_start(text: &str, line: usize) -> Range<usize> {
 
 /// What that proxy says of a file where nothing is configured: browsers save it, by the name in its address.
 fn attachment(id: &str, url: &str) -> String {
-    let path = url.split(['?', '#']).next().unwrap_or_default();
-    let last = path.rsplit('/').next().unwrap_or_default();
+    let plain = url.split(['?', '#']).next().unwrap_or_default();
+    let behind_scheme = plain.split_once("://").map_or(plain, |(_, rest)| rest);
+    let last = behind_scheme.rsplit_once('/').map_or("", |(_, last)| last);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_name = last.contains('.') && !last.starts_with('.') && last.chars().all(is_plain);
     format!("attachment; filename=\"{}\"", if is_name { last } else { id })
