@@ -2,6 +2,8 @@
 //!
 //! The publications lie beside the repository or not at all.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::BTreeMap,
     fs,
