@@ -90,7 +90,7 @@ async fn report_of(
     let (folder, name) = match brought {
         Brought::File { folder, name } => (folder, name),
         Brought::Address { url, name } => {
-            let fetching = fetch(desk, url, &arrival, rules);
+            let fetching = Box::pin(fetch(desk, url, &arrival, rules));
             (arrival.receive(fetching).await.ok_or(TOO_SLOW)??, name)
         }
     };
