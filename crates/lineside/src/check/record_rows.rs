@@ -123,7 +123,7 @@ pub(super) fn siri_rows<'a>(
         let Some(id) = sample.get("id").and_then(Value::as_str) else { continue };
         let Some(at) = text.find(&format!(">{}<", escape(id))) else { continue };
         let Some((start, name)) = record_before(text, at) else { continue };
-        let line = count_lines(text[..start].as_bytes()) + 1;
+        let line = count_lines(&text.as_bytes()[..start]) + 1;
         let element = text.get(start..).unwrap_or_default();
         rows.push(code, name.to_owned(), line, shortened(&joined(element.as_bytes())));
     }
