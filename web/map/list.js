@@ -28,6 +28,8 @@ export function showList(body, vehicles, rentals, options) {
   const rows = [...sorted.map((vehicle) => row(vehicle, options)), ...rentalRows(rentals, options)];
   const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
   body.replaceChildren(...rows);
+  // The server's sentence counts its own rows, which these replace.
+  document.getElementById("list-more")?.remove();
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
 }
 

@@ -9,7 +9,7 @@ import { DataClock } from "./clock.js";
 import { element, island, replaceContent, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
 import { isUnreliable, keepAges, showState } from "./states.js";
-import { liveSign, showTrouble } from "./trouble.js";
+import { departureWords, liveSign, showTrouble } from "./trouble.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
 /** How often "in 4 min" is looked at again, in milliseconds. */
@@ -168,7 +168,7 @@ function tick() {
   }
 }
 
-const sign = liveSign("live");
+const sign = liveSign("live", departureWords);
 const events = new Events({
   onStatus(status, transport) {
     sign.show(status, transport);

@@ -7,7 +7,7 @@ import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
 import { isUnreliable, showState } from "./states.js";
-import { liveSign, showTrouble } from "./trouble.js";
+import { departureWords, liveSign, showTrouble } from "./trouble.js";
 import { delayWords } from "./words.js";
 
 /** @type {{channel: string, timezone: string, wall: number, now: number}} */
@@ -99,7 +99,7 @@ setInterval(reckon, RECKONED_EVERY);
 let lostAt = 0;
 setInterval(() => document.body.classList.toggle("is-lost", lostAt > 0 && Date.now() - lostAt > LOST_MS), 1_000);
 
-const sign = liveSign("live");
+const sign = liveSign("live", departureWords);
 const events = new Events({
   onStatus(status, transport) {
     sign.show(status, transport);

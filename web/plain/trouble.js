@@ -18,8 +18,21 @@ export function showTrouble(feed, { unreliable_since: since }, timezone) {
   }
 }
 
-/** What the sign says while the page shows a banner that live data are missing. A timetable that has ended says nothing of them. */
-const bannerWords = () => (document.querySelector("[data-trouble-of]:not([hidden])") ? "Live data missing" : null);
+/** The states of feeds whose polls do not succeed, also while their last data are young enough to be shown without a banner. */
+const DELAYED = ["late", "stale", "failing"];
+
+/**
+ * What the sign says in place of "Live": that live data are missing while the page shows a banner, or delayed while a feed's polls
+ * fail. A timetable that has ended says nothing of them.
+ */
+function bannerWords() {
+  if (document.querySelector("[data-trouble-of]:not([hidden])")) return "Live data missing";
+  const states = [...document.querySelectorAll("[data-trouble-of] [data-state-of]")];
+  return states.some((state) => DELAYED.includes(state.getAttribute("data-state") ?? "")) ? "Live data delayed" : null;
+}
+
+/** The same for a page with departures, of which a timetable that has ended has none. */
+export const departureWords = () => bannerWords() ?? (document.querySelector("[data-expired-of]:not([hidden])") ? "Timetable ended" : null);
 
 /**
  * Says how the connection is, and while it is open whether what it brings is live.

@@ -93,6 +93,7 @@ describe("a timetable that has ended", () => {
       await Promise.all([page.waitForURL("**/ops"), page.keyboard.press("Enter")]);
       await page.locator('#feed-ended [data-state="expired"]').first().waitFor();
     });
+    await open("/stops/ended/s", (page) => page.locator('#live[data-status="stale"]').waitFor());
     for (const address of ["/stops/ended/s", "/routes/ended/A", "/networks/ended"]) {
       await open(address, async (page) => assert.ok(await page.locator('[data-expired-of="ended"]').isVisible(), address));
     }
@@ -145,6 +146,17 @@ describe("under an open page", () => {
         await stateIn(page, "town-live", "ok").waitFor();
         await stateIn(catalog, "town-live", "ok").waitFor();
       });
+    });
+  });
+
+  test("the sign of a line is not live while polls fail, before there is a banner", async () => {
+    await open("/routes/town/A", async (page) => {
+      await isLive(page);
+      producer.feeds.set("town-live", { positions, fails: true });
+      await page.locator('#live[data-status="stale"]').waitFor();
+      assert.equal(await page.locator('[data-trouble-of="town-live"]').isVisible(), false);
+      producer.feeds.set("town-live", { positions });
+      await isLive(page);
     });
   });
 

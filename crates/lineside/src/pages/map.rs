@@ -213,7 +213,7 @@ impl ListView<'_> {
                 }
                 @if !has_map { (self.without_scripts()) } @else { noscript { (self.without_scripts()) } }
                 (vehicle_table(app, &vehicles))
-                @if total > vehicles.len() { p.soft.small { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
+                @if total > vehicles.len() { p.soft.small #list-more { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
             }
         }
     }

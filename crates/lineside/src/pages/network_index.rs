@@ -1,6 +1,6 @@
 //! `/networks`: the networks whose lines and stops riders can look up, with their modes, vehicles and alerts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -36,7 +36,7 @@ impl NetworkEntry {
             id: network.id().to_string(),
             name: of_network::name(app, network),
             modes: kinds.collect(),
-            n_vehicles: network.state().vehicles().count(),
+            n_vehicles: count_reliable_vehicles(network),
             n_alerts: network_alerts::count_in_force(network),
             service: schedule.map(|feed| (feed.status().state, states::service_days_left(&feed))),
         })
@@ -59,6 +59,21 @@ impl NetworkEntry {
             }
         }
     }
+}
+
+/// The vehicles of a network's feeds whose data can be relied on.
+fn count_reliable_vehicles(network: &Network) -> usize {
+    let feeds = network.realtime_feeds();
+    let is_unreliable = |id: &str| {
+        let feed = feeds.iter().find(|feed| feed.id().as_str() == id);
+        feed.is_some_and(|feed| feed.status().unreliable_since.is_some())
+    };
+    let state = network.state();
+    let mut count_by_feed: BTreeMap<&str, usize> = BTreeMap::new();
+    for record in state.vehicles() {
+        *count_by_feed.entry(record.feed.as_str()).or_default() += 1;
+    }
+    count_by_feed.into_iter().filter(|(id, _)| !is_unreliable(id)).map(|(_, count)| count).sum()
 }
 
 /// The address of a network's page.

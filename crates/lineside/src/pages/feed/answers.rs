@@ -284,13 +284,18 @@ impl Bounds {
         )
     }
 
+    /// Latitude and longitude. A box across the date line has its east beyond 180, its middle never.
+    fn middle(self) -> (f64, f64) {
+        let lon = f64::midpoint(self.west, self.east);
+        (f64::midpoint(self.south, self.north), if lon > 180.0 { lon - 360.0 } else { lon })
+    }
+
     fn words(self) -> String {
         let (width, height) = self.size();
         let km = |length: f64| {
             if length < 10.0 { format!("{length:.1}") } else { format!("{length:.0}") }
         };
-        let (lat, lon) =
-            (f64::midpoint(self.south, self.north), f64::midpoint(self.west, self.east));
+        let (lat, lon) = self.middle();
         let side = |degrees: f64, names: [&str; 2]| {
             format!("{:.2}° {}", degrees.abs(), names[usize::from(degrees < 0.0)])
         };
@@ -308,8 +313,7 @@ impl Bounds {
         let (width, height) = self.size();
         // A tile of zoom 0 has the equator, 40,075 km; the map is some two tiles wide.
         let zoom = (40_075.0 / width.max(height).max(0.5)).log2().clamp(2.0, 15.0);
-        let (lat, lon) =
-            (f64::midpoint(self.south, self.north), f64::midpoint(self.west, self.east));
+        let (lat, lon) = self.middle();
         format!("/map?at={lat:.5},{lon:.5},{zoom:.1}")
     }
 }
@@ -335,6 +339,8 @@ mod tests {
         assert_eq!(bounds.words(), "About 5.6 × 5.6 km around 59.92° N, 10.75° E");
         assert!(bounds.map_address().starts_with("/map?at=59.92500,10.75000,12."));
         assert_eq!(bounds_of(&serde_json::json!({"bounds": null})), None);
+        let across = Bounds { west: 179.0, south: 60.0, east: 182.0, north: 61.0 };
+        assert!(across.words().ends_with("60.50° N, 179.50° W"), "{}", across.words());
         let south = Bounds { west: -70.0, south: -34.0, east: -70.0, north: -34.0 };
         assert!(
             south.words().ends_with("34.00° S, 70.00° W") && south.map_address().ends_with(",15.0")

@@ -37,7 +37,7 @@ pub(super) fn incidents(incidents: &Option<Vec<(FeedId, String, Incident)>>) -> 
             @match incidents.as_deref() {
                 None => p.card-body.soft { "The incidents cannot be read right now." },
                 Some([]) => p.card-body.soft { "No incidents in the last 7 days." },
-                Some(incidents) => div.scroll tabindex="0" role="region" aria-labelledby="incidents-title" {
+                Some(incidents) => div.scroll tabindex="0" role="region" aria-label="Table of recent incidents" {
                     table.list-table.incidents {
                         thead { tr { @for head in ["Began", "Feed", "State", "Lasted", "Reason"] { th scope="col" { (head) } } } }
                         tbody { @for (id, name, incident) in incidents { (row(id, name, incident)) } }
