@@ -265,7 +265,7 @@ mod tests {
             (b"7z\xBC\xAF\x27\x1C....", "7-Zip"),
             (&packed[..20], "this zip cannot be read"),
             (&zip(&["a.csv", "b", "c", "d"]), "it has a.csv, b, c and 1 more"),
-            (&zip(&["north.zip", "readme"]), "look at each by itself; it has north.zip"),
+            (&zip(&["north.zip", "readme"]), "check each zip by itself; it has north.zip"),
             (&zip(&[]), "there is nothing in it"),
             (&wide, "UTF-16"),
             (b"{\"a\": ", "it is invalid: EOF"),
@@ -293,7 +293,10 @@ mod tests {
                 &["a.json", "gbfs.3.0.json"],
                 "; if gbfs.3.0.json lists the files of a system, name it itself",
             ),
-            (&["a.json", "b", "c", "d"], ": it has a.json, b, c and 1 more; name one of its files"),
+            (
+                &["a.json", "b", "c", "d"],
+                ": it has a.json, b, c and 1 more; to check one of its files",
+            ),
             (&["gtfs.zip"], "; name a zip itself"),
         ];
         for (names, said) in cases {

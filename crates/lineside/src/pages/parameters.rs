@@ -13,7 +13,7 @@ use crate::http::{Embeddable, Parameters, Refusal};
 
 /// Addresses of pages, with the parameters that each takes.
 pub(crate) const PAGES: &[(&str, &[&str])] = &[
-    ("/", &["q", "format", "theme", "publisher", "state", "report", "page"]),
+    ("/", &["q", "format", "theme", "publisher", "state", "report", "expires", "page"]),
     ("/alerts/{feed}", &["page", "lang"]),
     ("/api", &[]),
     ("/api/v1", &[]),
@@ -27,6 +27,7 @@ pub(crate) const PAGES: &[(&str, &[&str])] = &[
     ("/login", &["next", "token"]),
     ("/logout", &[]),
     ("/map", &["at", "mode", "network", "q", "route", "show", "station", "stop", "vehicle"]),
+    ("/networks", &[]),
     ("/networks/{feed}", &["q", "page", "lines"]),
     ("/ops", &["q", "state", "sort", "page", "range", "open", "done", "feed"]),
     ("/ops/add", &["done", "feed"]),
@@ -50,6 +51,7 @@ pub(crate) const FILES: &[(&str, &[&str])] = &[
     ("/delays/{feed}/badge.svg", &["route", "stop", CACHE_BUSTER]),
     ("/feeds/{feed}/report.svg", &[CACHE_BUSTER]),
     ("/map/base-map.geojson", &[CACHE_BUSTER]),
+    ("/map/counts", &[]),
     ("/map/stop", &["feed", "stop_id"]),
     ("/map/trip", &["feed", "trip_id", "start_date", "start_time"]),
     ("/ops/rows/{feed}", &[]),

@@ -2,7 +2,6 @@
 
 use crate::support::http::{get, get_with, header};
 use crate::support::process::ServerProcess;
-use crate::support::producer::{Answer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::until;
@@ -165,7 +164,8 @@ async fn a_board_shows_the_lines_and_the_number_that_are_asked_for() {
 async fn stale_times_are_marked() {
     let town = town().await;
     assert!(!row(&town.page("/stops/town/S").await, "a1").contains("is-stale"));
-    town.producer.set(Answer::Bytes(answer("502 Bad Gateway", &[], b"")));
+    let old = message(now() - 3_600, vec![town.lines.behind("a1", 240)]);
+    town.producer.set(good(&old));
     let url = town.url("/stops/town/S");
     until("the time is marked", async || {
         let page = get(&url).await.text().await.unwrap();
@@ -289,6 +289,7 @@ async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_m
     let alone = vec![town.lines.behind("a0", 60)];
     town.producer.set(good(&message(now(), alone)));
     until("it is reckoned again", async || page().await.contains("vehicle reckoned")).await;
-    town.producer.set(Answer::Bytes(answer("502 Bad Gateway", &[], b"")));
+    let old = vec![town.lines.behind("a0", 60)];
+    town.producer.set(good(&message(now() - 3_600, old)));
     until("it is not any more", async || !page().await.contains("vehicle reckoned")).await;
 }

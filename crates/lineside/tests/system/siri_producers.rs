@@ -89,12 +89,13 @@ async fn a_producer_that_is_subscribed_to_brings_its_news_with_its_key_and_nobod
     let post =
         async |address: &str, body: String| client().post(address).body(body).send().await.unwrap();
     let forged = address.replace("key=", "key=0");
-    let twice = format!("{address}&key=x");
     let bare = format!("{url}/siri/inbox/s");
-    for wrong in [&forged, &bare, &twice, &format!("{url}/siri/inbox/t?key=")] {
+    for wrong in [&forged, &bare, &format!("{url}/siri/inbox/t?key=")] {
         let reply = post(wrong, vehicle("FORGED")).await;
         assert_problem(404, "not_found", refusal(reply).await);
     }
+    let twice = post(&format!("{address}&key=x"), vehicle("FORGED")).await;
+    assert_problem(400, "bad_parameter", refusal(twice).await);
     assert_eq!(post(&address, vehicle("V")).await.status(), 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
     // What is announced is fetched.

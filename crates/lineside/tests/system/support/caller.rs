@@ -78,8 +78,14 @@ impl Socket {
 
     /// A text frame, masked with zeros, as a client may.
     fn send(&mut self, text: &[u8]) {
-        let mut frame = vec![0x81, 0x80 | 126];
-        frame.extend(u16::try_from(text.len()).unwrap().to_be_bytes());
+        let mut frame = vec![0x81];
+        match u8::try_from(text.len()) {
+            Ok(length) if length < 126 => frame.push(0x80 | length),
+            _ => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(text.len()).unwrap().to_be_bytes());
+            }
+        }
         frame.extend([0; 4]);
         frame.extend(text);
         self.stream.write_all(&frame).unwrap();
