@@ -209,7 +209,9 @@ impl FeedStatus {
                 age => age.unwrap_or_default(),
             };
             let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-            self.unreliable_since = Some(UnixMillis(now.0.saturating_sub(age)));
+            // The age was taken a moment before `now`, and the times of messages are whole seconds.
+            let nearest_second = now.0.saturating_sub(age).saturating_add(500).div_euclid(1_000);
+            self.unreliable_since = Some(UnixMillis(nearest_second.saturating_mul(1_000)).min(now));
         }
     }
 

@@ -164,7 +164,8 @@ async fn a_board_shows_the_lines_and_the_number_that_are_asked_for() {
 async fn stale_times_are_marked() {
     let town = town().await;
     assert!(!row(&town.page("/stops/town/S").await, "a1").contains("is-stale"));
-    let old = message(now() - 3_600, vec![town.lines.behind("a1", 240)]);
+    // Times that are twice as old are left out.
+    let old = message(now() - 600, vec![town.lines.behind("a1", 240)]);
     town.producer.set(good(&old));
     let url = town.url("/stops/town/S");
     until("the time is marked", async || {
