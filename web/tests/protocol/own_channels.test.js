@@ -365,14 +365,14 @@ for (const [version, read] of /** @type {const} */ ([["HTTP/1.1", overHttp1], ["
   describe(`an event stream over ${version} ends, and says why`, { concurrency: true }, () => {
     test("when the token of its reader expires", async () => {
       const heard = await read(`/events?channel=${fresh()}&token=${tokenOf("anna", { exp: inSeconds(3) })}`);
-      assert.match(heard, /\n: expired: .+\n\n$/);
+      assert.match(heard, /\n: expired: .+\n$/);
     });
 
     test("when the back end closes its user's connections", async () => {
       const user = `user-${fresh()}`;
       const close = () => api("disconnect", { user, disconnect: { code: 3503, reason: "out of hours" } });
       const heard = await read(`/events?channel=${fresh()}&token=${tokenOf(user)}`, close);
-      assert.match(heard, /\n: disconnected: out of hours\n\n$/);
+      assert.match(heard, /\n: disconnected: out of hours\n$/);
     });
   });
 }
