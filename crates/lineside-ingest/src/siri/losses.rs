@@ -172,7 +172,7 @@ impl Of<'_, '_> {
         self.lose("wheelchair_accessible", NOT_TRANSLATED, wheelchair_accessible.is_some());
     }
 
-    /// What is lost of a call. Without a schedule its number is told only where the numbers of all calls rise.
+    /// Counts the fields of a call that are lost. Without a schedule, `Order` is written only if the numbers of all calls increase.
     fn call(&mut self, call: &StopTimeUpdate, is_numbered: bool) {
         let StopTimeUpdate {
             stop_sequence,

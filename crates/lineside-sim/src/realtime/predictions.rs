@@ -129,8 +129,8 @@ impl City {
         known
     }
 
-    /// A prediction for the stop it is at or comes to next, and for each one after it. Of an added run all calls are told,
-    /// those behind it with their real times: no timetable has them.
+    /// Predicts the current or next stop and each one after it. An added run has all its calls, and the passed ones have their
+    /// real times, because no timetable has them.
     pub(super) fn predictions(
         &self,
         run: &Run,

@@ -326,7 +326,7 @@ struct Conversion {
 }
 
 impl Conversion {
-    /// Whether the manifest stands in the file.
+    /// Whether the file has a `manifest_url`.
     fn has_manifest(&self) -> bool {
         self.kind == FileKind::SystemInformation && self.version == Version::Three
     }

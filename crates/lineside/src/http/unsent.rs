@@ -155,8 +155,8 @@ impl ConnectionUnsent {
         Arc::new(Self { most, bytes, all_bytes })
     }
 
-    /// Counts a reply of so many bytes; false if too much waits already. Where nothing waits, one reply of any size fits:
-    /// otherwise nobody could have it.
+    /// Counts the bytes of a reply, and returns false if too many bytes are unsent already. While none are unsent, a reply of
+    /// any size is accepted, or clients could never read it.
     fn count(&self, address: &AddressUnsent, bytes: usize) -> bool {
         let all = &address.all;
         let most = all.most_for(bytes);
@@ -488,7 +488,7 @@ mod tests {
         drop((held, share));
         assert_eq!((all.bytes(), all.shared_bytes()), (0, 0));
         assert_eq!(connection.all_bytes.load(Relaxed), 0);
-        // Of compressed ones the table may hold so many besides.
+        // Compressed bodies up to the size of the table do not count.
         let compressed = SharedBytes::for_compressed(limits::COMPRESSED_KEPT_BYTES_MAX + 401);
         assert!(!all.is_under_pressure());
         compressed.attach(&all);

@@ -11,7 +11,7 @@ use crate::app::App;
 pub(super) const SCRIPT: &str = "star.js";
 pub(super) const STYLE: &str = "favourites.css";
 
-/// What a star stands beside.
+/// The kind of page that a reader can star.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FavouriteKind {
     Stop,

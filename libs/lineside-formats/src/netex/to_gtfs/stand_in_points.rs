@@ -126,7 +126,7 @@ impl StandInPoints {
         StandInPoints { by_stop_id, elsewhere }
     }
 
-    /// The place that stands in for that of a stop.
+    /// Returns the placeholder coordinates of a stop without a location.
     pub(super) fn find(&self, stop: Text) -> StandIn {
         self.by_stop_id.get(&stop).copied().unwrap_or(self.elsewhere)
     }

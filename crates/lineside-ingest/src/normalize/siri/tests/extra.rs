@@ -1,4 +1,4 @@
-//! Extra journeys: when they start, and which of their calls are told.
+//! Tests of extra journeys: their start, and the numbers and times of their calls.
 
 use super::*;
 
