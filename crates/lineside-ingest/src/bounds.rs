@@ -1,50 +1,126 @@
-//! The box around places, as maps open at it.
+//! Where places lie: the box around them, and the box at which a map opens.
 
 /// West, south, east and north in degrees. Across the date line east is above 180.
 pub type Bounds = [f64; 4];
 
-/// The box around most of these latitudes and longitudes: a few far ones, which every large feed has, do not make it a
-/// continent.
-pub fn bounds_of_places(places: Vec<(f64, f64)>) -> Option<Bounds> {
-    let (lats, lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
-    let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
-    let (south, north) = middle_range(lats)?;
-    let (direct, across) = (middle_range(lons)?, middle_range(across)?);
-    let is_direct = direct.1 - direct.0 <= across.1 - across.0;
-    let (west, east) = if is_direct { direct } else { across };
-    Some([west, south, east, north])
+/// How much of a span a map shows beside what it frames, of each side.
+const MARGIN: f64 = 0.1;
+
+/// Where the places of a network lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extent {
+    /// The box around all but the farthest half percent on each side: a few wrong places, which every large feed has, do
+    /// not make it a continent.
+    pub bounds: Bounds,
+    /// The box at which a map opens: where most places lie close together, without the few far ones.
+    pub frame: Bounds,
 }
 
-/// The least and the greatest of numbers without the half percent at each end.
-fn middle_range(mut numbers: Vec<f64>) -> Option<(f64, f64)> {
-    numbers.sort_by(f64::total_cmp);
-    let skip = numbers.len() / 200;
-    let last = numbers.len().checked_sub(skip + 1)?;
-    Some((*numbers.get(skip)?, *numbers.get(last)?))
+impl Extent {
+    /// The extent of these latitudes and longitudes; `None` if there are none.
+    pub fn from_places(places: Vec<(f64, f64)>) -> Option<Extent> {
+        let (lats, lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
+        let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
+        let latitude = Spread::from_numbers(lats)?;
+        let (direct, across) = (Spread::from_numbers(lons)?, Spread::from_numbers(across)?);
+        let longitude = if direct.span() <= across.span() { direct } else { across };
+        let (west, east) = longitude.all;
+        let (south, north) = latitude.all;
+        let (frame_west, frame_east) = longitude.frame();
+        let (frame_south, frame_north) = latitude.frame();
+        Some(Extent {
+            bounds: [west, south, east, north],
+            frame: [frame_west, frame_south, frame_east, frame_north],
+        })
+    }
+
+    /// The extent of both.
+    #[must_use]
+    pub fn union(self, other: Extent) -> Extent {
+        let around =
+            |a: Bounds, b: Bounds| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])];
+        Extent { bounds: around(self.bounds, other.bounds), frame: around(self.frame, other.frame) }
+    }
+}
+
+/// How numbers are spread along an axis.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    /// The least and the greatest without the half percent at each end.
+    all: (f64, f64),
+    /// The same without the twentieth at each end.
+    most: (f64, f64),
+}
+
+impl Spread {
+    fn from_numbers(mut numbers: Vec<f64>) -> Option<Spread> {
+        numbers.sort_by(f64::total_cmp);
+        let range = |skip: usize| {
+            let last = numbers.len().checked_sub(skip + 1)?;
+            Some((*numbers.get(skip)?, *numbers.get(last)?))
+        };
+        Some(Spread { all: range(numbers.len() / 200)?, most: range(numbers.len() / 20)? })
+    }
+
+    fn span(&self) -> f64 {
+        self.all.1 - self.all.0
+    }
+
+    /// All of it, unless nine tenths lie in less than half of it: then these and a margin.
+    fn frame(&self) -> (f64, f64) {
+        let (low, high) = self.most;
+        let span = high - low;
+        if span * 2.0 >= self.span() {
+            return self.all;
+        }
+        let margin = span * MARGIN;
+        ((low - margin).max(self.all.0), (high + margin).min(self.all.1))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn bounds_of(places: Vec<(f64, f64)>) -> Option<Bounds> {
+        Extent::from_places(places).map(|extent| extent.bounds)
+    }
+
     #[test]
     fn a_few_far_places_do_not_widen_the_box() {
         let mut places: Vec<(f64, f64)> =
             (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
         places.push((0.1, -170.0));
-        let [west, south, ..] = bounds_of_places(places).expect("there are places");
+        let [west, south, ..] = bounds_of(places).expect("there are places");
         assert!(west >= 2.0 && south >= 48.0);
-        assert_eq!(bounds_of_places(Vec::new()), None);
-        assert_eq!(bounds_of_places(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
+        assert_eq!(bounds_of(Vec::new()), None);
+        assert_eq!(bounds_of(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
+    }
+
+    #[test]
+    fn a_map_opens_at_the_city_and_not_at_its_farthest_stop() {
+        // A hundred stops in a city, and three along a coach line.
+        let mut places: Vec<(f64, f64)> =
+            (0..100).map(|at| (40.0 + f64::from(at) / 1e3, -122.0)).collect();
+        places.extend([(39.5, -122.1), (39.0, -122.2), (38.5, -121.5)]);
+        let extent = Extent::from_places(places).expect("there are places");
+        assert_eq!(extent.bounds, [-122.2, 38.5, -121.5, 40.099]);
+        let [west, south, east, north] = extent.frame;
+        assert!(south > 39.9 && north <= 40.11, "{:?}", extent.frame);
+        assert!((west, east) == (-122.0, -122.0), "{:?}", extent.frame);
+        // Stops all over a country stay in view.
+        let country: Vec<(f64, f64)> = (0..100).map(|at| (f64::from(at) / 10.0, 5.0)).collect();
+        let extent = Extent::from_places(country).expect("there are places");
+        assert_eq!(extent.frame, extent.bounds);
     }
 
     #[test]
     fn a_box_across_the_date_line_does_not_span_the_world() {
-        let fiji = bounds_of_places(vec![(-18.0, 178.0), (-17.0, -179.5)]);
+        let fiji = bounds_of(vec![(-18.0, 178.0), (-17.0, -179.5)]);
         assert_eq!(fiji, Some([178.0, -18.0, 180.5, -17.0]));
-        let bay = bounds_of_places(vec![(37.0, -122.5), (38.0, -121.5)]);
+        let bay = bounds_of(vec![(37.0, -122.5), (38.0, -121.5)]);
         assert_eq!(bay, Some([-122.5, 37.0, -121.5, 38.0]));
-        let meridian = bounds_of_places(vec![(51.0, -0.5), (52.0, 0.5)]);
+        let meridian = bounds_of(vec![(51.0, -0.5), (52.0, 0.5)]);
         assert_eq!(meridian, Some([-0.5, 51.0, 0.5, 52.0]));
     }
 }

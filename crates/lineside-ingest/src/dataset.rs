@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
-    bounds::{Bounds, bounds_of_places},
+    bounds::Extent,
     config::FeedId,
     feed::Held,
     record::{Body, DatasetRecord, Record},
@@ -78,7 +78,7 @@ pub struct Dataset {
     pub(crate) search: StopIndex,
     pub(crate) stops_geojson: OnceLock<Bytes>,
     pub(crate) routes_geojson: OnceLock<Bytes>,
-    stop_bounds: OnceLock<Option<Bounds>>,
+    stop_extent: OnceLock<Option<Extent>>,
     /// The minute for which it was looked last which trips are under way, and these, by trip: 16 bytes for each.
     under_way: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
     /// The ways of the lines that were asked for.
@@ -219,18 +219,18 @@ impl Dataset {
             converted: None,
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),
-            stop_bounds: OnceLock::new(),
+            stop_extent: OnceLock::new(),
             under_way: Mutex::default(),
             ways: table::Table::new(WAYS_KEPT, |_, ways| ways.bytes()),
         }
     }
 
-    /// The box around its stops. The first call looks at all of them.
-    pub fn stop_bounds(&self) -> Option<Bounds> {
-        *self.stop_bounds.get_or_init(|| {
+    /// Where its stops lie. The first call reads all of them.
+    pub fn stop_extent(&self) -> Option<Extent> {
+        *self.stop_extent.get_or_init(|| {
             let places = self.timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
             // A stop at 0, 0 has no place.
-            bounds_of_places(places.filter(|place| *place != (0.0, 0.0)).collect())
+            Extent::from_places(places.filter(|place| *place != (0.0, 0.0)).collect())
         })
     }
 

@@ -72,7 +72,7 @@ pub use archive::{
     Archive, ArchiveError, Availability, Bin, Incident, Last, Life, MemoryArchive, Poll,
     PollFailure, PollQuery, Serving, ServingState, SourceState, Span, Stretch,
 };
-pub use bounds::{Bounds, bounds_of_places};
+pub use bounds::{Bounds, Extent};
 pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};
 pub use channels::{Beside, Channels, kinds::KIND_BESIDE};

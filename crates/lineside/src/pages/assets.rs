@@ -148,6 +148,7 @@ pub(super) fn media_type(name: &str) -> &'static str {
         Some("png") => "image/png",
         Some("ico") => "image/x-icon",
         Some("woff2") => "font/woff2",
+        Some("gz") => "application/gzip",
         _ => "application/octet-stream",
     }
 }

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
-use lineside_ingest::{Bounds, Feed, Join, Network, Record, bounds_of_places};
+use lineside_ingest::{Bounds, Extent, Feed, Join, Network, Record};
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::found_names::{self, FoundNames};
 use super::layout::{self, Page, Section};
-use super::regions::{self, Region};
+use super::regions::{self, Region, UnplacedNetwork};
 use super::{assets, badge, board, icons, of_network, route, states, trips, words};
 use crate::app::App;
 use crate::http::Parameters;
@@ -104,11 +104,12 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     let regions = regions::list_regions(&app);
     let chosen = parameters.one("network");
     let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));
-    let list = ListView { question, names, regions: &regions, region };
+    let unplaced = regions::list_unplaced(&app, &regions);
+    let list = ListView { question, names, regions: &regions, unplaced: &unplaced, region };
     let main = html! {
         @if has_map {
             div.map #map {}
-            (panel(&regions))
+            (panel(&regions, &unplaced))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
                 button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
@@ -143,7 +144,7 @@ impl SelectedStop {
 }
 
 /// Search, filters and what is selected.
-fn panel(regions: &[Region]) -> Markup {
+fn panel(regions: &[Region], unplaced: &[UnplacedNetwork]) -> Markup {
     html! {
         div.panel {
             section.card.panel-search aria-label="Search and filters" {
@@ -155,7 +156,7 @@ fn panel(regions: &[Region]) -> Markup {
                 }
                 p.results-from.soft.small #results-from hidden {}
                 div.results #results role="listbox" aria-label="Stops and lines found" tabindex="-1" hidden {}
-                (regions::links_to_regions(regions, None))
+                (regions::links_to_regions(regions, unplaced, None))
                 div.chips #modes role="group" aria-label="Show only" hidden {}
                 div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
                 p.panel-status {
@@ -175,6 +176,7 @@ struct ListView<'a> {
     question: &'a str,
     names: FoundNames,
     regions: &'a [Region],
+    unplaced: &'a [UnplacedNetwork],
     /// The only network to list.
     region: Option<&'a Region>,
 }
@@ -221,7 +223,7 @@ impl ListView<'_> {
     /// What the panel has, without scripts: the networks, and a search for stops.
     fn without_scripts(&self) -> Markup {
         html! {
-            (regions::links_to_regions(self.regions, self.region.map(|region| region.id.as_str())))
+            (regions::links_to_regions(self.regions, self.unplaced, self.region.map(|region| region.id.as_str())))
             form.search role="search" action="/map" {
                 div.search-line {
                     label.visually-hidden for="plain-search" { "Search stops and lines" }
@@ -339,15 +341,16 @@ pub(super) fn feed_map_data(
     let raw = drawn_as_it_is(feed);
     let networks: Vec<DrawnNetwork> =
         if raw.is_empty() { drawn_network(app, network).into_iter().collect() } else { Vec::new() };
-    let bounds = networks.iter().filter_map(|network| network.bounds);
-    let bounds = bounds.chain(bounds_of_systems(network)).reduce(around);
-    if raw.is_empty() && bounds.is_none() {
+    let extent =
+        if raw.is_empty() { extent_of_network(network) } else { extent_of_systems(network) };
+    if raw.is_empty() && extent.is_none() {
         return None;
     }
     let links = app.map_links();
     Some(json!({
         "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
-        "networks": networks, "raw": raw, "bounds": bounds,
+        "networks": networks, "raw": raw,
+        "bounds": extent.map(|extent| extent.bounds), "frame": extent.map(|extent| extent.frame),
     }))
 }
 
@@ -358,15 +361,19 @@ fn is_transit(network: &Network) -> bool {
     })
 }
 
-/// The box around a network's stops, else its vehicles, and its rental stations and vehicles.
-pub(super) fn bounds_of_network(network: &Network) -> Option<Bounds> {
-    let transit = is_transit(network).then(|| bounds_of_transit(network)).flatten();
-    transit.into_iter().chain(bounds_of_systems(network)).reduce(around)
+/// Where a network's stops lie, else its vehicles, and its rental stations and vehicles.
+pub(super) fn extent_of_network(network: &Network) -> Option<Extent> {
+    let transit = is_transit(network).then(|| extent_of_transit(network)).flatten();
+    transit.into_iter().chain(extent_of_systems(network)).reduce(Extent::union)
 }
 
-fn bounds_of_transit(network: &Network) -> Option<Bounds> {
-    let of_stops = network.dataset().and_then(|dataset| dataset.stop_bounds());
-    of_stops.or_else(|| bounds_of_vehicles(network))
+fn extent_of_transit(network: &Network) -> Option<Extent> {
+    let stops = network.dataset().and_then(|dataset| dataset.stop_extent());
+    stops.or_else(|| {
+        let state = network.state();
+        let vehicles = state.vehicles().filter_map(|record| record.position());
+        Extent::from_places(vehicles.collect())
+    })
 }
 
 fn drawn_network(app: &App, network: &Network) -> Option<DrawnNetwork> {
@@ -386,24 +393,16 @@ fn drawn_network(app: &App, network: &Network) -> Option<DrawnNetwork> {
             .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
         behind: (app.now().0 - network.now().0) / 1000,
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
-        bounds: bounds_of_transit(network),
+        bounds: extent_of_transit(network).map(|extent| extent.bounds),
         id,
         name,
     })
 }
 
-fn bounds_of_vehicles(network: &Network) -> Option<Bounds> {
-    bounds_of_places(network.state().vehicles().filter_map(|record| record.position()).collect())
-}
-
-fn around(a: Bounds, b: Bounds) -> Bounds {
-    [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])]
-}
-
-fn bounds_of_systems(network: &Network) -> Option<Bounds> {
+fn extent_of_systems(network: &Network) -> Option<Extent> {
     let state = network.state();
     let placed = state.stations().chain(state.rental_vehicles());
-    bounds_of_places(placed.filter_map(|record| record.position()).collect())
+    Extent::from_places(placed.filter_map(|record| record.position()).collect())
 }
 
 /// What of a feed is GeoJSON: a raw feed's bytes, a system's stations and vehicles.

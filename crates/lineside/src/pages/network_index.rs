@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lineside_ingest::{Network, RouteMode};
+use lineside_ingest::{Network, Record, RouteMode};
 use maud::{Markup, html};
 
 use super::layout::{self, Page, Section};
@@ -36,7 +36,7 @@ impl NetworkEntry {
             id: network.id().to_string(),
             name: of_network::name(app, network),
             modes: kinds.collect(),
-            n_vehicles: count_reliable_vehicles(network),
+            n_vehicles: count_reliable_vehicles(network, |_| true),
             n_alerts: network_alerts::count_in_force(network),
             service: schedule.map(|feed| (feed.status().state, states::service_days_left(&feed))),
         })
@@ -61,8 +61,8 @@ impl NetworkEntry {
     }
 }
 
-/// The vehicles of a network's feeds whose data can be relied on.
-fn count_reliable_vehicles(network: &Network) -> usize {
+/// How many vehicles a network's feeds have whose data can be relied on, of those that pass the filter.
+pub(super) fn count_reliable_vehicles(network: &Network, filter: fn(&Record) -> bool) -> usize {
     let feeds = network.realtime_feeds();
     let is_unreliable = |id: &str| {
         let feed = feeds.iter().find(|feed| feed.id().as_str() == id);
@@ -70,14 +70,14 @@ fn count_reliable_vehicles(network: &Network) -> usize {
     };
     let state = network.state();
     let mut count_by_feed: BTreeMap<&str, usize> = BTreeMap::new();
-    for record in state.vehicles() {
+    for record in state.vehicles().filter(|record| filter(record)) {
         *count_by_feed.entry(record.feed.as_str()).or_default() += 1;
     }
     count_by_feed.into_iter().filter(|(id, _)| !is_unreliable(id)).map(|(_, count)| count).sum()
 }
 
 /// The address of a network's page.
-fn address(id: &str) -> String {
+pub(super) fn address(id: &str) -> String {
     format!("/networks/{id}")
 }
 

@@ -1,13 +1,16 @@
 //! The networks that the map can jump to: their names, their places, and how many vehicles and stations each has.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use lineside_ingest::{Bounds, Network};
+use jiff::civil::Date;
+use lineside_ingest::{Bounds, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::{map, of_network, words};
+use super::{map, network_index, of_network, words};
 use crate::app::App;
 use crate::delays::is_of_alerts;
 
@@ -20,8 +23,13 @@ pub(super) struct Region {
     feeds: Vec<String>,
     /// Its real-time feeds that move vehicles or predict times, and its rental systems. Alerts and the timetable are not live.
     live: Vec<String>,
+    /// The box around all of it, but for the farthest places.
     bounds: Bounds,
-    /// Transit vehicles, and rental vehicles that stand free.
+    /// The box at which the map opens.
+    frame: Bounds,
+    /// The last service day of a timetable that has ended.
+    ended: Option<Date>,
+    /// Transit vehicles whose positions can be relied on, and rental vehicles that stand free.
     vehicles: usize,
     /// Rental stations.
     stations: usize,
@@ -40,7 +48,7 @@ pub(super) fn list_regions(app: &App) -> Vec<Region> {
 }
 
 fn region_of_network(app: &App, network: &Network) -> Option<Region> {
-    let bounds = map::bounds_of_network(network)?;
+    let extent = map::extent_of_network(network)?;
     let counts = count_network(network);
     let real_time = network.realtime_feeds().into_iter().filter(|feed| !is_of_alerts(app, feed));
     Some(Region {
@@ -48,7 +56,9 @@ fn region_of_network(app: &App, network: &Network) -> Option<Region> {
         name: of_network::name(app, network),
         feeds: network.feeds().iter().map(|feed| feed.id().as_str().to_owned()).collect(),
         live: real_time.map(|feed| feed.id().as_str().to_owned()).collect(),
-        bounds,
+        bounds: extent.bounds,
+        frame: extent.frame,
+        ended: of_network::last_service_day(network),
         vehicles: counts.vehicles,
         stations: counts.stations,
     })
@@ -64,11 +74,35 @@ struct NetworkCounts {
 
 fn count_network(network: &Network) -> NetworkCounts {
     let state = network.state();
+    let is_placed = |record: &&Arc<Record>| record.position().is_some();
+    let transit =
+        network_index::count_reliable_vehicles(network, |record| record.position().is_some());
     NetworkCounts {
         id: network.id().as_str().to_owned(),
-        vehicles: state.vehicles().count() + state.rental_vehicles().count(),
-        stations: state.stations().count(),
+        vehicles: transit + state.rental_vehicles().filter(is_placed).count(),
+        stations: state.stations().filter(is_placed).count(),
     }
+}
+
+/// A network with a timetable of which no place is known.
+#[derive(Debug)]
+pub(super) struct UnplacedNetwork {
+    id: String,
+    name: String,
+}
+
+/// The networks that riders can look up and the map cannot show.
+pub(super) fn list_unplaced(app: &App, regions: &[Region]) -> Vec<UnplacedNetwork> {
+    let networks = app.ingest().networks();
+    let is_unplaced = |network: &&Arc<Network>| {
+        network.timetable().is_some()
+            && regions.iter().all(|region| region.id != network.id().as_str())
+    };
+    let unplaced = networks.iter().filter(is_unplaced).map(|network| UnplacedNetwork {
+        id: network.id().to_string(),
+        name: of_network::name(app, network),
+    });
+    unplaced.collect()
 }
 
 /// `/map/counts`: how many vehicles and stations each network has.
@@ -78,19 +112,29 @@ pub(super) async fn counts(State(app): State<App>) -> Response {
     Json(counts).into_response()
 }
 
-/// Links to every network on the map, with counts; nothing where there is only one.
-pub(super) fn links_to_regions(regions: &[Region], chosen: Option<&str>) -> Markup {
+/// Links to every network on the map, with counts, and to those without a place; nothing where there is only one.
+pub(super) fn links_to_regions(
+    regions: &[Region],
+    unplaced: &[UnplacedNetwork],
+    chosen: Option<&str>,
+) -> Markup {
+    let n_networks = regions.len() + unplaced.len();
     html! {
-        @if regions.len() > 1 {
+        @if n_networks > 1 {
             nav.regions aria-label="Networks" {
-                ul {
+                p.regions-title { (words::number(n_networks as u64)) " networks" }
+                ul tabindex="0" aria-label="Networks" {
                     @for region in regions {
                         li {
                             a href=(format!("/map?network={}", map::query_value(&region.id))) data-region=(region.id)
                                 aria-current=[(chosen == Some(region.id.as_str())).then_some("true")] {
                                 (region.name) " " span.region-count { (region.count_words()) }
                             }
+                            @if region.ended.is_some() { " " span.region-note { "Expired" } }
                         }
+                    }
+                    @for UnplacedNetwork { id, name } in unplaced {
+                        li data-unplaced=(id) { a href=(network_index::address(id)) { (name) } " " span.region-note { "No coordinates" } }
                     }
                 }
             }
