@@ -1,17 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
-import { landFeature } from "./land.js";
-
-/** Writes the land of the earth where the map imports it from. @returns {string} its path */
-function makeLand() {
-  const atlas = createRequire(import.meta.url).resolve("world-atlas/land-50m.json");
-  const folder = fileURLToPath(new URL("node_modules/.lineside/", import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(`${folder}land.json`, JSON.stringify(landFeature(JSON.parse(readFileSync(atlas, "utf8")))));
-  return `${folder}land.json`;
-}
+import { groundFiles } from "./ground/files.js";
 
 /**
  * Bundles what needs packages: the map. The files of plain/ are served as they are, so that a server
@@ -21,7 +9,7 @@ export default defineConfig({
   base: "/assets/",
   publicDir: false,
   worker: { format: "es" },
-  resolve: { alias: [{ find: /^lineside:land\.json/, replacement: makeLand() }] },
+  plugins: [groundFiles()],
   build: {
     outDir: "dist",
     emptyOutDir: true,

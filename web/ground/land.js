@@ -1,6 +1,6 @@
 /**
- * The land of the earth for the map, made when the bundle is built: Natural Earth's land (public
- * domain) from the package world-atlas, as GeoJSON with coordinates rounded to what the map shows.
+ * The continents, the borders and the names of countries for the map of the whole world, made when the bundle is built:
+ * Natural Earth (public domain) from the package world-atlas, as GeoJSON with coordinates rounded to what the map shows.
  */
 
 /** Decimals of a degree: about a kilometer, two pixels at the nearest zoom at which land is drawn. */
@@ -99,5 +99,42 @@ const isVisible = (ring) => ring.length >= 4 && ring.some(([, y]) => Math.abs(y)
 /** @param {any} topology of world-atlas, with an object `land` @returns {import("geojson").Feature} */
 export function landFeature(topology) {
   const polygons = polygonsOf(topology, topology.objects.land).map((rings) => rings.map(roundRing).filter(isVisible));
-  return { type: "Feature", properties: {}, geometry: { type: "MultiPolygon", coordinates: polygons.filter((rings) => rings.length > 0) } };
+  return { type: "Feature", properties: { kind: "land" }, geometry: { type: "MultiPolygon", coordinates: polygons.filter((rings) => rings.length > 0) } };
+}
+
+/** The indices of all arcs of a geometry. @param {any} geometry @returns {number[]} */
+const arcsOf = (geometry) => (geometry.arcs ?? []).flat(Infinity);
+
+/** The lines between countries: an arc that two of them share. @param {any} topology of world-atlas, with an object `countries` @returns {import("geojson").Feature} */
+export function borderFeature(topology) {
+  const countries = topology.objects.countries.geometries;
+  /** @type {Map<number, number>} */
+  const owners = new Map();
+  for (const country of countries) {
+    for (const index of new Set(arcsOf(country).map((arc) => (arc < 0 ? ~arc : arc)))) owners.set(index, (owners.get(index) ?? 0) + 1);
+  }
+  const shared = [...owners].filter(([, count]) => count > 1).map(([index]) => roundRing(decodeArc(topology, index)));
+  return { type: "Feature", properties: { kind: "border" }, geometry: { type: "MultiLineString", coordinates: shared.filter((line) => line.length > 1) } };
+}
+
+/** Twice the signed area of a ring and its centroid, in degrees. @param {number[][]} ring */
+function centroid(ring) {
+  let [area, x, y] = [0, 0, 0];
+  for (let at = 1; at < ring.length; at += 1) {
+    const [[x0, y0], [x1, y1]] = [ring[at - 1], ring[at]];
+    const cross = x0 * y1 - x1 * y0;
+    area += cross;
+    x += (x0 + x1) * cross;
+    y += (y0 + y1) * cross;
+  }
+  return { area: Math.abs(area), place: [x / (3 * area), y / (3 * area)].map((degrees) => Number(degrees.toFixed(DECIMALS))) };
+}
+
+/** The names of countries, each in the middle of its largest part; `size` is its area in square degrees. @param {any} topology @returns {import("geojson").Feature[]} */
+export function countryFeatures(topology) {
+  return topology.objects.countries.geometries.map((/** @type {any} */ country) => {
+    const parts = polygonsOf(topology, country).map(([outer]) => centroid(unwrapRing(outer)));
+    const largest = parts.reduce((a, b) => (b.area > a.area ? b : a));
+    return { type: "Feature", properties: { kind: "country", name: country.properties.name, size: Math.round(largest.area * 5) / 10 }, geometry: { type: "Point", coordinates: largest.place } };
+  });
 }

@@ -23,4 +23,11 @@ export class FollowedArea {
     }
     return this.#cells;
   }
+
+  /** The channels of the cells of a view. @param {import("./regions.js").Bounds|null} bounds @returns {string[]} none where it needs too many */
+  channels(bounds) {
+    if (!bounds) return [];
+    const [west, south, east, north] = bounds;
+    return this.cells({ west, south, east, north }).map((cell) => `area/${cell}`);
+  }
 }

@@ -1,9 +1,9 @@
 /** The small map on a feed's page: its lines and stops, or its GeoJSON, as they are. */
 import { byId, island } from "../plain/dom.js";
-import { WORLD, canDraw, loadGround, makeMap } from "./ground.js";
+import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
 import { makeStyle } from "./style.js";
 
-/** @type {{base_map: string|null, style: string|null, pmtiles: string|null, networks: import("./main.js").Network[], raw: {url: string, name: string}[], bounds: [number, number, number, number]|null}} */
+/** @type {{base_map: string|null, style: string|null, pmtiles: string|null, networks: import("./main.js").Network[], raw: {url: string, name: string}[], frame: [number, number, number, number]|null}} */
 const page = island("map-data");
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -35,9 +35,15 @@ async function start() {
     return;
   }
   const ground = await loadGround(page, dark.matches).catch(() => null);
-  const style = () => makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, networks: page.networks, raw: page.raw, routeTypes: [], routes: [], selected: null });
-  const bounds = page.bounds ?? (page.raw[0] ? boundsOf(await (await fetch(page.raw[0].url)).json()) : null);
+  const cells = new CellsInView();
+  const style = () => makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, cells: cells.names, networks: page.networks, raw: page.raw, routeTypes: [], routes: [], selected: null });
+  const bounds = page.frame ?? (page.raw[0] ? boundsOf(await (await fetch(page.raw[0].url)).json()) : null);
   const map = makeMap(container, style(), bounds ? { bounds, fitBoundsOptions: { padding: 24, maxZoom: 14 } } : { center: [10, 50], zoom: 3 });
+  const showCells = () => {
+    if (cells.update(map)) map.setStyle(style());
+  };
+  map.on("moveend", showCells);
+  map.once("style.load", showCells);
   map.scrollZoom.disable();
   map.getCanvas().setAttribute("aria-label", "Map of this feed");
   dark.addEventListener("change", () => map.setStyle(style()));

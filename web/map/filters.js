@@ -9,21 +9,21 @@ export class Filters {
   #routes;
   #networkOf;
   #hasBikes;
-  #changed;
+  #changing;
 
   /**
    * @param {import("./view.js").View} view whose modes and routes are read and changed
    * @param {import("./routes.js").Routes} routes
    * @param {(feed: string) => string|undefined} networkOf
    * @param {boolean} hasBikes whether there are GBFS systems
-   * @param {() => void} changed
+   * @param {(change: () => void) => void} changing has the filters changed, and shows what passes them
    */
-  constructor(view, routes, networkOf, hasBikes, changed) {
+  constructor(view, routes, networkOf, hasBikes, changing) {
     this.#view = view;
     this.#routes = routes;
     this.#networkOf = networkOf;
     this.#hasBikes = hasBikes;
-    this.#changed = changed;
+    this.#changing = changing;
   }
 
   /** @param {import("./vehicles.js").Vehicle} vehicle */
@@ -67,22 +67,33 @@ export class Filters {
 
   /** @param {string} mode */
   #toggleMode(mode) {
-    if (!this.#view.modes.delete(mode)) this.#view.modes.add(mode);
-    this.#showChanged();
+    this.#change(() => {
+      if (!this.#view.modes.delete(mode)) this.#view.modes.add(mode);
+    });
   }
 
   /** @param {import("./view.js").Ref} ref */
   toggleRoute(ref) {
-    const view = this.#view;
-    const others = view.routes.filter(({ feed, id }) => feed !== ref.feed || id !== ref.id);
-    view.routes = others.length < view.routes.length ? others : [...others, { feed: ref.feed, id: ref.id }];
-    this.#showChanged();
+    this.#change(() => {
+      const others = this.#view.routes.filter(({ feed, id }) => feed !== ref.feed || id !== ref.id);
+      this.#view.routes = others.length < this.#view.routes.length ? others : [...others, { feed: ref.feed, id: ref.id }];
+    });
   }
 
-  #showChanged() {
+  /** Takes over the filters of another view. @param {import("./view.js").View} past @returns {boolean} whether they are different */
+  restore({ modes, routes }) {
+    const words = (/** @type {{modes: Set<string>, routes: import("./view.js").Ref[]}} */ view) => [...[...view.modes].sort(), ...view.routes.map(formatRef)].join(" ");
+    if (words({ modes, routes }) === words(this.#view)) return false;
+    Object.assign(this.#view, { modes, routes });
+    this.show();
+    return true;
+  }
+
+  /** @param {() => void} change */
+  #change(change) {
     const focused = document.activeElement?.textContent;
+    this.#changing(change);
     this.show();
     /** @type {HTMLElement|undefined} */ ([.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#modes .chip"))].find(({ textContent }) => textContent === focused))?.focus();
-    this.#changed();
   }
 }

@@ -1,6 +1,7 @@
 /** The search of the page: what distances are measured from, and "Near me". */
 import { byId } from "../plain/dom.js";
 import { readFavourites, refOf } from "../plain/favourites.js";
+import { fetchJson } from "./fetch_json.js";
 import { findRoutes, findStops } from "./find.js";
 import { Location } from "./location.js";
 import { setUpSearch } from "./search.js";
@@ -67,8 +68,8 @@ export class Finder {
     const ref = refOf(favourite);
     const route = favourite.kind === "line" ? routes.all.get(formatRef(ref)) : undefined;
     if (route) return pickRoute(route);
-    const reply = favourite.kind === "stop" ? await fetch(`/map/stop?${new URLSearchParams({ feed: ref.feed, stop_id: ref.id })}`) : null;
-    if (reply?.ok) pickStop(await reply.json());
+    const stop = favourite.kind === "stop" ? await fetchJson("/map/stop", { feed: ref.feed, stop_id: ref.id }) : null;
+    if (stop) pickStop(stop);
     else location.assign(favourite.href);
   }
 

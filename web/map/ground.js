@@ -1,13 +1,36 @@
 /** What lies under the networks: loading it, and the map library's own set-up. */
 import * as maplibre from "maplibre-gl";
-import worldUrl from "lineside:land.json?url";
+import names from "lineside:ground";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
+import { CELL_SCHEME, cellOfUrl, cellsInView, decodeCell } from "./cells.js";
 import "maplibre-gl/dist/maplibre-gl.css";
 
-/** GeoJSON of the earth's land, made by vite.config.js. */
-export const WORLD = worldUrl;
+/** GeoJSON of the whole world: land, borders, countries and large towns. */
+export const WORLD = names.world;
 
 maplibre.setWorkerUrl(workerUrl);
+maplibre.addProtocol(CELL_SCHEME, async ({ url }, { signal }) => {
+  const name = cellOfUrl(url);
+  const reply = await fetch(`/assets/ground-${name}-${names.tag}.gz`, { signal });
+  if (!reply.ok || !reply.body) throw new Error(`the ground of cell ${name} answers ${reply.status}`);
+  const text = new Response(reply.body.pipeThrough(new DecompressionStream("gzip")));
+  return { data: decodeCell(await text.json()) };
+});
+
+/** The cells of the earth that a map draws. */
+export class CellsInView {
+  /** @type {string[]} */
+  names = [];
+
+  /** @param {maplibre.Map} map @returns {boolean} whether one has come into view; those that left stay until then */
+  update(map) {
+    const bounds = map.getBounds();
+    const inView = cellsInView(names.cells, [bounds.getWest(), bounds.getSouth(), bounds.getEast(), bounds.getNorth()], map.getZoom());
+    const hasNew = inView.some((name) => !this.names.includes(name));
+    if (hasNew) this.names = inView;
+    return hasNew;
+  }
+}
 
 /** Whether this browser can draw the map at all. */
 export function canDraw() {
@@ -78,8 +101,8 @@ export function makeMap(container, style, view) {
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
-  // Those who made what lies under the networks are named; without any the control is not there.
-  map.addControl(new maplibre.AttributionControl({ compact: false }), "bottom-right");
+  // Those who made what lies under the networks are named, on a phone behind a button once the map moves.
+  map.addControl(new maplibre.AttributionControl(), "bottom-right");
   map.addControl(new maplibre.NavigationControl({ showCompass: false }), "bottom-right");
   map.addControl(new maplibre.ScaleControl({ maxWidth: 90 }), "bottom-right");
   return map;

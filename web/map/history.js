@@ -1,21 +1,21 @@
 /**
- * The page's address and the browser's history: moving the map and filtering change the address of
- * the entry that is there; each card that opens is an entry of its own, so that Back closes it.
+ * The page's address and the browser's history: moving the map changes the address of the entry that is there. A card that opens,
+ * a jump to a network and a changed filter are entries of their own, so that Back undoes them.
  *
- * The state of an entry is `{back}`: how many entries before it one without a card lies.
+ * The state of an entry is `{back}`: how many entries before it one without a card lies; null where none does.
  */
 import { parseView } from "./view.js";
 
 /** Browsers count how often an address changes, so it follows a moment later. */
 const WRITING_MS = 200;
 
-export class CardHistory {
+export class MapHistory {
   #address;
   #writing = 0;
 
   /**
    * @param {() => string} address what the page shows now, as the query of its address
-   * @param {(view: import("./view.js").View) => void} restore shows the card of an entry that Back or Forward has reached
+   * @param {(view: import("./view.js").View) => void} restore shows an entry that Back or Forward has reached
    */
   constructor(address, restore) {
     this.#address = address;
@@ -47,6 +47,14 @@ export class CardHistory {
     const back = isOpen ? history.state?.back : 0;
     show();
     history.pushState({ back: Number.isInteger(back) ? back + 1 : null }, "", this.#href());
+  }
+
+  /** Call it before the map jumps or a filter changes: `change` does it. @param {() => void} change */
+  enter(change) {
+    this.#writeNow();
+    history.pushState({ back: null }, "");
+    change();
+    this.write();
   }
 
   /** The card has been closed: back to where none was open, or, where it was open from the start, its address without it. */

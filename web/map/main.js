@@ -13,10 +13,12 @@ import { boundsOfRoutes } from "./find.js";
 import { FollowedArea } from "./area.js";
 import { Bikes, isRental, rentalOf, systemsAmong } from "./bikes.js";
 import { Camera } from "./camera.js";
+import { fetchJson } from "./fetch_json.js";
 import { Filters } from "./filters.js";
 import { Finder } from "./finder.js";
-import { WORLD, canDraw, loadGround, makeMap } from "./ground.js";
-import { CardHistory } from "./history.js";
+import { CellsInView, WORLD, canDraw, loadGround, makeMap } from "./ground.js";
+import { MapHistory } from "./history.js";
+import { listenToKeys } from "./keys.js";
 import { countWords, nameColumns, showList } from "./list.js";
 import { unproject } from "./motion.js";
 import { NetworkViews } from "./networks.js";
@@ -24,7 +26,7 @@ import { VehicleTypes, freeCard, stationCard } from "./rental.js";
 import { Routes } from "./routes.js";
 import { makeStyle, pickStopOf } from "./style.js";
 import { Vehicles, vehicleWithoutMap } from "./vehicles.js";
-import { formatRef, formatView, modeOf, parseView } from "./view.js";
+import { formatRef, formatView, hasSameSelection, modeOf, parseView } from "./view.js";
 import "./rental.css";
 
 /** How often the list, the count and the open card are looked at again, in milliseconds. */
@@ -48,6 +50,7 @@ const bikes = new Bikes();
 const types = new VehicleTypes(() => tick());
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const networks = new NetworkViews(page.regions, page.networks, systems);
+const cells = new CellsInView();
 const networkOf = (/** @type {string} */ feed) => networks.of(feed);
 
 /** The time of a feed's data, in seconds; a recording lies behind the server's. @param {string} feed */
@@ -88,7 +91,7 @@ function selectedRental() {
 /** Opens a card; Back closes it. @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} [station] */
 function select(vehicle, stop, station = null) {
   if (!isSelected()) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
-  cards.open(isSelected(), () => show(vehicle, stop, station));
+  entries.open(isSelected(), () => show(vehicle, stop, station));
 }
 
 /** @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop @param {import("./view.js").Ref|null} station */
@@ -106,24 +109,27 @@ function show(vehicle, stop, station) {
 }
 
 /** @param {import("./view.js").View} past the view of the entry that Back or Forward has reached */
-function restore({ vehicle, stop, station }) {
-  const refs = (/** @type {any[]} */ all) => all.map((ref) => (ref ? formatRef(ref) : "")).join(" ");
-  if (refs([vehicle, stop, station]) === refs([view.vehicle, view.stop, view.station])) return;
+function restore(past) {
+  if (filters.restore(past)) showFiltered();
+  if (hasSameSelection(past, view)) {
+    if (past.at) map?.jumpTo({ center: [past.at.longitude, past.at.latitude], zoom: past.at.zoom });
+    return;
+  }
   const wasSelected = isSelected();
-  show(vehicle, stop, station);
+  show(past.vehicle, past.stop, past.station);
   goesToNamed = isSelected();
   goToNamed();
   if (wasSelected && !isSelected()) returnFocus();
 }
 
-const cards = new CardHistory(() => formatView(view), restore);
-const writeAddress = () => cards.write();
+const entries = new MapHistory(() => formatView(view), restore);
+const writeAddress = () => entries.write();
 
 let detailIsNew = false;
 
 function closeDetail() {
   show(null, null, null);
-  cards.close();
+  entries.close();
   returnFocus();
 }
 
@@ -136,9 +142,9 @@ function returnFocus() {
 
 /** @param {import("./view.js").Ref} stop */
 async function loadStop({ feed, id }) {
-  const reply = await fetch(`/map/stop?${new URLSearchParams({ feed, stop_id: id })}`);
-  if (!reply.ok || view.stop?.id !== id) return;
-  selected.stop = await reply.json();
+  const stop = await fetchJson("/map/stop", { feed, stop_id: id });
+  if (!stop || view.stop?.id !== id) return;
+  selected.stop = stop;
   showDetail();
   restyle();
   goToNamed();
@@ -154,9 +160,9 @@ async function loadTrip() {
   follow();
   const network = networkOf(vehicle.feed)?.id ?? vehicle.feed;
   const query = { feed: network, trip_id: trip.trip_id, start_date: trip.start_date ?? "", start_time: trip.start_time ?? "" };
-  const reply = await fetch(`/map/trip?${new URLSearchParams(query)}`);
-  if (!reply.ok || selected.tripId !== trip.trip_id) return;
-  selected.trip = { ...(await reply.json()), network, color: vehicle.color };
+  const known = await fetchJson("/map/trip", query);
+  if (!known || selected.tripId !== trip.trip_id) return;
+  selected.trip = { ...known, network, color: vehicle.color };
   showDetail();
   restyle();
 }
@@ -196,7 +202,7 @@ function showDetail() {
 
 // ---- what is followed ---------------------------------------------------------------------------
 
-const sign = liveSign("live", () => networks.liveTrouble());
+const sign = liveSign("live", () => networks.liveWords());
 /** When the connection was lost, by the page's clock; 0 while it stands. */
 let lostAt = 0;
 
@@ -239,11 +245,10 @@ function follow() {
   bikes.drop(dropped, events.store);
 }
 
+/** Cells; a view of half a country has too many: then whole feeds of the networks in it, as many as may be named. */
 function viewChannels() {
-  const bounds = networks.viewBounds();
-  const cells = bounds ? area.cells({ west: bounds[0], south: bounds[1], east: bounds[2], north: bounds[3] }) : [];
-  // A view of half a country has too many cells: then whole feeds of the networks in it, as many as may be named.
-  return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : networks.realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
+  const channels = area.channels(networks.viewBounds());
+  return channels.length > 0 ? channels : networks.realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
 }
 
 // ---- filters ------------------------------------------------------------------------------------
@@ -251,21 +256,23 @@ function viewChannels() {
 /** @param {import("./vehicles.js").Vehicle} vehicle */
 const isShown = (vehicle) => vehicle.key === vehicles?.selected || filters.passes(vehicle);
 
-const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, systems.length > 0, () => {
+function showFiltered() {
   restyle();
   vehicles?.refresh();
   tick();
-  writeAddress();
+}
+
+const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, systems.length > 0, (change) => {
+  entries.enter(change);
+  showFiltered();
 });
 
 // ---- the map ------------------------------------------------------------------------------------
 
-const selection = () => selectedFeatures(selected.trip, selected.stop, selectedRental());
-
 function style() {
   const types = new Set([...routes.all.values()].filter(({ type }) => view.modes.has(modeOf(type))).map(({ type }) => String(type)));
   const routeTypes = view.modes.size > 0 ? [...types, "none"] : [];
-  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, networks: page.networks.filter(({ id }) => networks.isDrawn(id)), raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selection() });
+  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, world: WORLD, cells: cells.names, networks: page.networks.filter(({ id }) => networks.isDrawn(id)), raw: others, rentals: systems.length > 0 ? rentalFeatures() : null, routeTypes, routes: view.routes.map(formatRef), selected: selectedFeatures(selected.trip, selected.stop, selectedRental()) });
 }
 
 /** Whether the first style has been taken: before, the map cannot tell what is different. */
@@ -278,18 +285,13 @@ function restyle() {
 const rentalFeatures = () => bikes.features(filters.showsBikes, selectedRental()?.key ?? null);
 const drawRentals = () => bikes.drawSoon(map, rentalFeatures);
 
-async function startView() {
-  if (view.at) return { center: /** @type {[number, number]} */ ([view.at.longitude, view.at.latitude]), zoom: view.at.zoom };
-  const region = await networks.startRegion(view.network, (view.stop ?? view.vehicle ?? view.station ?? view.routes[0])?.feed);
-  return region ? networks.startView(region) : { center: /** @type {[number, number]} */ ([10, 50]), zoom: 3 };
-}
-
 /** What follows from where the map is. */
 function moved() {
   if (!map) return;
   const { lng: longitude, lat: latitude } = map.getCenter();
   view.at = { longitude, latitude, zoom: map.getZoom() };
-  if (networks.moved(view.at)) restyle();
+  const hasNewGround = cells.update(map);
+  if (networks.moved(view.at) || hasNewGround) restyle();
   follow();
   showFeedStates();
   tick();
@@ -300,7 +302,7 @@ async function startMap() {
     byId("announcement").textContent = `The background map could not be loaded: ${error.message}`;
     return null;
   });
-  map = makeMap(byId("map"), style(), await startView());
+  map = makeMap(byId("map"), style(), await networks.startView(view));
   camera = new Camera(map);
   networks.attach(map, camera);
   map.once("style.load", () => {
@@ -459,19 +461,14 @@ async function start() {
   filters.show();
   byId("show-list").addEventListener("click", () => showListView(!view.list));
   byId("locate").addEventListener("click", locate);
-  networks.listen(() => {
+  networks.listen((jump) => {
     finder.close();
-    if (isSelected()) closeDetail();
+    entries.enter(() => {
+      if (isSelected()) show(null, null, null);
+      jump();
+    });
   });
-  document.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof HTMLInputElement;
-    if (event.key === "Escape" && !byId("results").hidden) finder.close();
-    else if (event.key === "Escape" && !isTyping && isSelected()) closeDetail();
-    else if (event.key === "/" && !isTyping) {
-      event.preventDefault();
-      byId("search").focus();
-    }
-  });
+  listenToKeys(finder, isSelected, closeDetail);
   if (canDraw()) await startMap();
   else {
     document.body.classList.add("no-map");

@@ -2,13 +2,13 @@
  * The networks on the map: which are in view and drawn, which of them are in trouble, how many
  * vehicles each has, and jumping from one to another.
  */
-import { TROUBLE } from "../plain/states.js";
+import { isUnreliable } from "../plain/states.js";
 import { numberWords } from "../plain/words.js";
 import { Bubbles } from "./bubbles.js";
 import { coveredSides } from "./camera.js";
 import { grantedPlace } from "./location.js";
 import { REGION_ZOOM_MAX, chooseRegion, lastVisited, regionAt, regionsInView, rememberVisited } from "./regions.js";
-import { STANDSTILL, liveTrouble, showTrouble, troubleIn } from "./trouble.js";
+import { STANDSTILL, liveWords, showTrouble, troubleIn } from "./trouble.js";
 
 /** How often the numbers of networks that are not followed as a whole are read, in milliseconds. */
 const COUNTS_MS = 30_000;
@@ -36,9 +36,11 @@ export class NetworkViews {
   #camera = null;
   /** @type {Bubbles|null} */
   #bubbles = null;
+  /** @type {(jump: () => void) => void} */
+  #jumping = (jump) => jump();
   /** Networks whose lines and stops are on the map: those that were in view. @type {Set<string>} */
   #drawn = new Set();
-  /** @type {Map<string, string>} the state of each feed that was told of */
+  /** @type {Map<string, import("./trouble.js").State>} the state of each feed that was received */
   #states = new Map();
 
   /** @param {Region[]} regions those with most vehicles first @param {Network[]} networks @param {string[]} systems of GBFS */
@@ -52,8 +54,13 @@ export class NetworkViews {
   attach(map, camera) {
     this.#map = map;
     this.#camera = camera;
-    this.#bubbles = new Bubbles(map, this.regions, (bounds) => camera.fit(bounds, REGION_ZOOM_MAX));
+    this.#bubbles = new Bubbles(map, this.regions, (bounds) => this.#jumpTo(bounds));
     map.on("zoom", () => this.#bubbles?.show());
+  }
+
+  /** @param {import("./regions.js").Bounds} bounds */
+  #jumpTo(bounds) {
+    this.#jumping(() => this.#camera?.fit(bounds, REGION_ZOOM_MAX));
   }
 
   /** The network of a feed. @param {string|undefined} feed */
@@ -88,31 +95,34 @@ export class NetworkViews {
   }
 
   /**
-   * The network to start at: the one that the address names, the one visited last, the nearest where
-   * the browser may say the place, or the largest.
-   * @param {string|null} id @param {string|undefined} feed of what else the address names
+   * Where the map opens: at the place that the address names; else at the network that it names, the one visited last, the
+   * nearest where the browser may say the place, or the largest.
+   * @param {import("./view.js").View} view @returns {Promise<Partial<import("maplibre-gl").MapOptions>>}
    */
-  async startRegion(id, feed) {
-    const named = id ?? this.regionOf(feed)?.id;
+  async startView(view) {
+    if (view.at) return { center: [view.at.longitude, view.at.latitude], zoom: view.at.zoom };
+    const named = view.network ?? this.regionOf((view.stop ?? view.vehicle ?? view.station ?? view.routes[0])?.feed)?.id ?? null;
     const isKnown = this.regions.some((region) => region.id === named || region.id === lastVisited());
     const place = isKnown || this.regions.length < 2 ? null : await grantedPlace();
-    return chooseRegion(this.regions, { named, lastVisited: lastVisited(), place });
+    const region = chooseRegion(this.regions, { named, lastVisited: lastVisited(), place });
+    if (!region) return { center: [10, 50], zoom: 3 };
+    return { bounds: region.frame, fitBoundsOptions: { padding: coveredSides(), maxZoom: REGION_ZOOM_MAX } };
   }
 
-  /** @param {Region} region @returns {Partial<import("maplibre-gl").MapOptions>} */
-  startView = ({ bounds }) => ({ bounds, fitBoundsOptions: { padding: coveredSides(), maxZoom: REGION_ZOOM_MAX } });
-
-  /** Lets the panel's links move the map in place of loading the page again, and keeps their numbers. @param {() => void} before */
-  listen(before) {
+  /**
+   * Lets the panel's links and the bubbles move the map in place of loading the page again, and keeps their numbers.
+   * @param {(jump: () => void) => void} jumping has the map jump
+   */
+  listen(jumping) {
+    this.#jumping = jumping;
     if (links().length > 0) setInterval(() => document.hidden || this.#readCounts(), COUNTS_MS);
     for (const link of links()) {
       link.addEventListener("click", (event) => {
         const region = this.regions.find(({ id }) => id === link.dataset.region);
         if (!region || !this.#camera || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
         event.preventDefault();
-        before();
         rememberVisited(region.id);
-        this.#camera.fit(region.bounds, REGION_ZOOM_MAX);
+        this.#jumpTo(region.frame);
       });
     }
   }
@@ -135,18 +145,22 @@ export class NetworkViews {
   /** Says which networks in view are in trouble. @param {import("../plain/state.js").Store} store @param {number} now seconds */
   showStates(store, now) {
     const known = store.list("feed");
-    for (const { feed, record } of known) this.#states.set(feed, record.state);
-    showTrouble(troubleIn(known, this.#visible()), (feed) => this.of(feed)?.timezone ?? "UTC", now);
+    for (const { feed, record } of known) this.#states.set(feed, record);
+    const visible = this.#visible();
+    showTrouble(troubleIn(known, visible), visible, (feed) => this.of(feed)?.timezone ?? "UTC", now);
   }
 
-  /** What the connection's sign says in place of "Live", if live data in view are in trouble. */
-  liveTrouble = () => liveTrouble(this.#visible());
+  /** What the connection's sign says in place of "Live". */
+  liveWords() {
+    const visible = this.#visible();
+    return this.regions.length > 0 && visible.length === 0 ? "No network in view" : liveWords([...this.#states].map(([feed, record]) => ({ feed, record })), visible);
+  }
 
   /** Whether a feed brings nothing new. @param {string} feed */
-  isStandstill = (feed) => STANDSTILL.includes(this.#states.get(feed) ?? "");
+  isStandstill = (feed) => STANDSTILL.includes(this.#states.get(feed)?.state ?? "") && this.isInTrouble(feed);
 
   /** Whether a feed's data may be out of date. @param {string} feed */
-  isInTrouble = (feed) => TROUBLE.includes(this.#states.get(feed) ?? "");
+  isInTrouble = (feed) => isUnreliable(this.#states.get(feed) ?? {});
 
   /** Reads the numbers of all networks: at the zoom of a city no feed is followed as a whole. */
   async #readCounts() {
@@ -169,7 +183,8 @@ export class NetworkViews {
       const isOf = (/** @type {{feed: string}} */ { feed }) => feeds.includes(feed);
       const own = rentals.filter(isOf);
       region.stations = own.filter(({ kind }) => kind === "station").length;
-      region.vehicles = vehicles.filter(isOf).length + own.length - region.stations;
+      // As the server counts: vehicles that may not be there any more are none.
+      region.vehicles = vehicles.filter((vehicle) => isOf(vehicle) && !this.isInTrouble(vehicle.feed)).length + own.length - region.stations;
       showCount(region);
     }
     this.#bubbles?.show();

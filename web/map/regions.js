@@ -3,7 +3,7 @@
  * drawn as a bubble with their number because they are too small on the screen.
  *
  * @typedef {[number, number, number, number]} Bounds  west, south, east, north in degrees
- * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, vehicles: number, stations: number}} Region
+ * @typedef {{id: string, name: string, feeds: string[], live: string[], bounds: Bounds, frame: Bounds, ended: string|null, vehicles: number, stations: number}} Region
  * @typedef {{longitude: number, latitude: number}} Place
  * @typedef {{regions: Region[], center: [number, number], bounds: Bounds}} Cluster
  */
@@ -29,9 +29,15 @@ export function metersBetween(a, b) {
   return 2 * EARTH_RADIUS_M * Math.asin(Math.min(Math.sqrt(share), 1));
 }
 
+/** A longitude after as many turns around the earth as bring it nearest to the middle of a box, whose east may pass 180. @param {number} longitude @param {Bounds} bounds */
+function turnedTo(longitude, [west, , east]) {
+  return longitude + 360 * Math.round(((west + east) / 2 - longitude) / 360);
+}
+
 /** Meters from a place to the nearest point of a box; 0 inside. @param {Place} place @param {Bounds} bounds */
-function metersToBounds(place, [west, south, east, north]) {
-  const longitude = Math.min(Math.max(place.longitude, west), east);
+function metersToBounds(place, bounds) {
+  const [west, south, east, north] = bounds;
+  const longitude = Math.min(Math.max(turnedTo(place.longitude, bounds), west), east);
   const latitude = Math.min(Math.max(place.latitude, south), north);
   return metersBetween(place, { longitude, latitude });
 }
@@ -54,7 +60,11 @@ export function chooseRegion(regions, { named = null, lastVisited = null, place 
 
 /** The smallest network around a place. @param {Region[]} regions @param {Place} place @returns {Region|null} */
 export function regionAt(regions, { longitude, latitude }) {
-  const around = regions.filter(({ bounds: [west, south, east, north] }) => west <= longitude && longitude <= east && south <= latitude && latitude <= north);
+  const around = regions.filter(({ bounds }) => {
+    const [west, south, east, north] = bounds;
+    const turned = turnedTo(longitude, bounds);
+    return west <= turned && turned <= east && south <= latitude && latitude <= north;
+  });
   const size = (/** @type {Region} */ { bounds: [west, south, east, north] }) => (east - west) * (north - south);
   return around.sort((a, b) => size(a) - size(b))[0] ?? null;
 }
@@ -86,14 +96,14 @@ export function clusterRegions(regions, zoom) {
   /** @type {{x: number, y: number, regions: Region[]}[]} */
   const groups = [];
   for (const region of regions) {
-    const { x, y, size } = boxOnScreen(region.bounds, zoom);
+    const { x, y, size } = boxOnScreen(region.frame, zoom);
     if (size >= DRAWN_PX_MIN) continue;
     const near = groups.find((group) => Math.hypot(group.x - x, group.y - y) < MERGE_PX);
     if (near) near.regions.push(region);
     else groups.push({ x, y, regions: [region] });
   }
   const world = WORLD_PX * 2 ** zoom;
-  return groups.map(({ x, y, regions: all }) => ({ regions: all, center: unproject({ x: x / world, y: y / world }), bounds: union(all.map(({ bounds }) => bounds)) }));
+  return groups.map(({ x, y, regions: all }) => ({ regions: all, center: unproject({ x: x / world, y: y / world }), bounds: union(all.map(({ frame }) => frame)) }));
 }
 
 /** Where the last visited network is kept between visits. */

@@ -15,7 +15,8 @@
  * @property {boolean} dark
  * @property {Style|null} ground       the operator's style, already loaded
  * @property {string|null} baseMap     GeoJSON of land, water and streets
- * @property {string|null} [world]     GeoJSON of the earth's land, where neither of these is
+ * @property {string|null} [world]     GeoJSON of the world's land, borders and large towns, where neither of these is
+ * @property {string[]} [cells]        the cells of the earth to draw on it (cells.js)
  * @property {Network[]} networks
  * @property {{url: string, name: string}[]} raw  GeoJSON feeds, drawn as they are
  * @property {string[]} routeTypes     the route types to show as texts; none means all
@@ -23,7 +24,11 @@
  * @property {import("geojson").FeatureCollection|null} [rentals]  stations and free vehicles of GBFS systems (bikes.js)
  * @property {import("geojson").GeoJSON|null} selected  the selected trip's line or stop
  */
+import { CELL_ZOOM_MIN, cellUrl } from "./cells.js";
 import { DARK, FONT, LIGHT } from "./ink.js";
+
+/** Who made what Lineside's own ground is drawn from. */
+const ATTRIBUTION = '<a href="https://www.openstreetmap.org/copyright">© OpenStreetMap contributors</a>, GeoNames, Natural Earth';
 
 /** The source of stations and free vehicles, and the layers on which a click finds them. */
 export const RENTALS = "rentals";
@@ -33,25 +38,61 @@ const PLATFORM_NAME_ZOOM = 16;
 /** From here on a station has room for its number. */
 const RENTAL_COUNT_ZOOM = 13.2;
 
+/** Brightness (0 to 255) from which on a line is lost on light paper, and up to which on dark paper. */
+const PALE_MIN = 190;
+const DARK_MAX = 55;
+
 /** @param {...any} stops zoom, value, … @returns {any} */
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
-/** The land of the earth is drawn up to here: nearer its coast is too coarse. */
-const WORLD_ZOOM_MAX = 10.5;
-/** From here on the sea pales, so that nobody sees where the coarse coast runs. */
-const WORLD_ZOOM_FADE = 8.5;
+/** From here on the map is nearer than its waters are exact: they pale, so that nobody looks for a bank. */
+const WATER_ZOOM_FADE = 13;
+/** How many people a town has at least to be named, by zoom. */
+const TOWN_SIZES = [0, 3_000_000, 4, 1_000_000, 5, 400_000, 6, 150_000, 7, 60_000, 8, 25_000, 9, 10_000, 10, 4_000, 11, 1_500, 12, 0];
 
 /** @param {string} kind @param {string[]} classes @returns {any} */
 const isKind = (kind, ...classes) => (classes.length ? ["all", ["==", ["get", "kind"], kind], ["in", ["get", "class"], ["literal", classes]]] : ["==", ["get", "kind"], kind]);
 
-/** The sea, up to the zoom at which it has paled to paper. @param {typeof LIGHT} ink @returns {any} */
-const seaColor = (ink) => ["interpolate", ["linear"], ["zoom"], WORLD_ZOOM_FADE, ink.sea, WORLD_ZOOM_MAX, ink.paper];
-
-/** The continents, where no better ground is. @param {typeof LIGHT} ink @returns {Layer[]} */
+/** The continents and the borders of countries, where no better ground is. @param {typeof LIGHT} ink @returns {Layer[]} */
 function worldLayers(ink) {
-  const fade = ["interpolate", ["linear"], ["zoom"], WORLD_ZOOM_FADE, 1, WORLD_ZOOM_MAX, 0];
   return /** @type {any} */ ([
-    { id: "world-land", type: "fill", source: "world", maxzoom: WORLD_ZOOM_MAX, paint: { "fill-color": ink.paper } },
-    { id: "world-coast", type: "line", source: "world", maxzoom: WORLD_ZOOM_MAX, paint: { "line-color": ink.rail, "line-width": 0.7, "line-opacity": fade } },
+    { id: "world-land", type: "fill", source: "world", filter: isKind("land"), maxzoom: CELL_ZOOM_MIN, paint: { "fill-color": ink.paper } },
+  ]);
+}
+
+/** The water of a cell and the islands in it. @param {string} name @param {typeof LIGHT} ink @returns {Layer[]} */
+function cellLayers(name, ink) {
+  const source = `cell-${name}`;
+  const color = (/** @type {string} */ water) => ["match", ["get", "kind"], "water", water, ink.paper];
+  return /** @type {any} */ ([
+    {
+      id: `${source}-water`, type: "fill", source, filter: ["any", isKind("water"), isKind("land")], minzoom: CELL_ZOOM_MIN, layout: { "fill-sort-key": ["get", "order"] },
+      // Outlines are drawn over all fills: those of the sea would show at the edges of cells that are all land.
+      paint: { "fill-antialias": false, "fill-color": ["interpolate", ["linear"], ["zoom"], WATER_ZOOM_FADE, color(ink.sea), WATER_ZOOM_FADE + 2.5, color(ink.paper)] },
+    },
+  ]);
+}
+
+/** Borders and the names of countries and towns, over land and water. @param {string[]} cells @param {typeof LIGHT} ink @returns {Layer[]} */
+function worldNames(cells, ink) {
+  /** @param {string} id @param {string} source @param {any} range @returns {any} */
+  const towns = (id, source, range) => ({
+    id, type: "symbol", source, ...range,
+    filter: ["all", isKind("town"), [">=", ["get", "population"], ["step", ["zoom"], ...TOWN_SIZES.slice(1)]]],
+    layout: {
+      "text-field": ["get", "name"], "text-font": FONT, "text-max-width": 8, "text-padding": 4, "symbol-sort-key": ["-", 0, ["get", "population"]],
+      "text-size": ["interpolate", ["linear"], ["get", "population"], 0, 11, 100_000, 12.5, 1_000_000, 15],
+    },
+    paint: { "text-color": ink.textSoft, "text-halo-color": ink.halo, "text-halo-width": 1.4 },
+  });
+  return /** @type {any} */ ([
+    { id: "borders", type: "line", source: "world", filter: isKind("border"), maxzoom: 11, paint: { "line-color": ink.border, "line-width": byZoom(3, 0.6, 8, 1.2), "line-dasharray": [3, 2], "line-opacity": ["interpolate", ["linear"], ["zoom"], 9, 1, 11, 0] } },
+    towns("towns", "world", { maxzoom: CELL_ZOOM_MIN }),
+    ...cells.map((name) => towns(`cell-${name}-towns`, `cell-${name}`, { minzoom: CELL_ZOOM_MIN, maxzoom: 14.5 })),
+    {
+      id: "countries", type: "symbol", source: "world", filter: ["all", isKind("country"), [">=", ["get", "size"], ["step", ["zoom"], 60, 3, 15, 4, 3, 5, 0]]], maxzoom: CELL_ZOOM_MIN,
+      layout: { "text-field": ["get", "name"], "text-font": FONT, "text-size": 12, "text-letter-spacing": 0.12, "text-transform": "uppercase", "text-max-width": 7, "symbol-sort-key": ["-", 0, ["get", "size"]] },
+      paint: { "text-color": ink.textSoft, "text-halo-color": ink.halo, "text-halo-width": 1.4 },
+    },
   ]);
 }
 
@@ -101,6 +142,13 @@ const routeColor = () => [
     ["==", ["length", ["var", "color"]], 7], ["to-color", ["var", "color"], "#5b6770"], "#5b6770"],
 ];
 
+/** A line whose color is as pale as light paper, or as dark as dark paper, has an outline in the color of text. @param {typeof LIGHT} ink @param {string} casing of other lines @returns {any} */
+function casingColor(ink, casing) {
+  const part = (/** @type {number} */ index) => ["at", index, ["to-rgba", routeColor()]];
+  const brightness = ["+", ["*", 0.3, part(0)], ["*", 0.59, part(1)], ["*", 0.11, part(2)]];
+  return ["case", ink === DARK ? ["<", brightness, DARK_MAX] : [">", brightness, PALE_MIN], ink.textSoft, casing];
+}
+
 /** Rail before metro before tram before everything on the road: the wider lines lie on top. @returns {any} */
 const isRail = () => ["any", ["in", ["get", "route_type"], ["literal", [0, 1, 2, 5, 7, 12]]], ["all", [">=", ["get", "route_type"], 100], ["<", ["get", "route_type"], 200]], ["all", [">=", ["get", "route_type"], 400], ["<", ["get", "route_type"], 700]], ["all", [">=", ["get", "route_type"], 900], ["<", ["get", "route_type"], 1000]]];
 
@@ -127,8 +175,9 @@ function lineLayers(network, shown, ink) {
   const busWidth = byZoom(9, 0.7, 12, 1.6, 15, 3.5, 18, 7);
   const railWidth = byZoom(9, 1.4, 12, 3, 15, 5, 18, 9);
   return [
+    line("bus-casing", ["!", rail], casingColor(ink, "rgba(0, 0, 0, 0)"), byZoom(9, 1.5, 12, 2.8, 15, 5, 18, 9), alone ? 0.95 : byZoom(9, 0.45, 13, 0.6)),
     line("bus", ["!", rail], routeColor(), busWidth, alone ? 0.95 : byZoom(9, 0.45, 13, 0.6)),
-    line("rail-casing", rail, ink.lineCasing, byZoom(9, 2.4, 12, 5, 15, 8, 18, 14), 0.9),
+    line("rail-casing", rail, casingColor(ink, ink.lineCasing), byZoom(9, 2.4, 12, 5, 15, 8, 18, 14), 0.9),
     line("rail", rail, routeColor(), railWidth, 0.95),
   ];
 }
@@ -227,13 +276,15 @@ export function makeStyle(shown) {
   /** @type {Layer[]} */
   const layers = [...(shown.ground?.layers ?? [])];
   if (!shown.ground) {
-    layers.push({ id: "paper", type: "background", paint: { "background-color": shown.baseMap ? ink.sea : shown.world ? seaColor(ink) : ink.paper } });
+    layers.push({ id: "paper", type: "background", paint: { "background-color": shown.baseMap ? ink.sea : shown.world ? ["step", ["zoom"], ink.sea, CELL_ZOOM_MIN, ink.paper] : ink.paper } });
     if (shown.baseMap) {
       sources.ground = { type: "geojson", data: shown.baseMap, tolerance: 0.4 };
       layers.push(...groundLayers(ink), ...groundNames(ink));
     } else if (shown.world) {
-      sources.world = { type: "geojson", data: shown.world, maxzoom: 9, attribution: "Natural Earth" };
-      layers.push(...worldLayers(ink));
+      const cells = shown.cells ?? [];
+      sources.world = { type: "geojson", data: shown.world, maxzoom: 9, attribution: ATTRIBUTION };
+      for (const name of cells) sources[`cell-${name}`] = { type: "geojson", data: cellUrl(name), maxzoom: 12, tolerance: 0.25 };
+      layers.push(...worldLayers(ink), ...cells.flatMap((name) => cellLayers(name, ink)));
     }
   }
   sources.selected = { type: "geojson", data: shown.selected ?? { type: "FeatureCollection", features: [] } };
@@ -246,6 +297,7 @@ export function makeStyle(shown) {
     layers.push(...rawLayers(index, ink));
   }
   for (const network of shown.networks) layers.push(...lineLayers(network, shown, ink));
+  if (sources.world) layers.push(...worldNames(shown.cells ?? [], ink));
   layers.push(...selectedLayers(ink).slice(0, 1));
   for (const network of shown.networks) layers.push(...stopLayers(network, shown, ink));
   layers.push(...selectedLayers(ink).slice(1));

@@ -1,24 +1,31 @@
-/** Which networks in view have data that may be out of date, in the panel. */
+/** Which networks in view have data that may be out of date or a timetable that has ended, in the panel. */
 import { byId, element } from "../plain/dom.js";
-import { TROUBLE } from "../plain/states.js";
-import { clockOrDay, seconds } from "../plain/words.js";
+import { DELAYED, isUnreliable } from "../plain/states.js";
+import { clockOrDay, dateWords, seconds } from "../plain/words.js";
 
 /** States in order of how much they take from riders, the worst last. */
 const GRAVITY = ["late", "stale", "empty", "paused", "failing"];
 /** States in which vehicles stand where they were and not where they are. */
 export const STANDSTILL = ["stale", "failing", "paused"];
 
-/** @typedef {{feed: string, record: {state: string, unreliable_since?: string|null}}} FeedState */
+/** How many networks are named; the view of a continent has dozens. */
+const LINES_MAX = 4;
+
+/**
+ * @typedef {{state: string, unreliable_since?: string|null}} State
+ * @typedef {{feed: string, record: State}} FeedState
+ * @typedef {import("./regions.js").Region} Region
+ */
 
 /**
  * The worst live feed of each network in view: a timetable or alerts in trouble move no vehicle.
- * @param {FeedState[]} states @param {import("./regions.js").Region[]} regions in view
+ * @param {FeedState[]} states @param {Region[]} regions in view
  * @returns {(FeedState & {name: string})[]}
  */
 export function troubleIn(states, regions) {
   const gravity = (/** @type {FeedState} */ { record }) => GRAVITY.indexOf(record.state);
   return regions.flatMap(({ name, live }) => {
-    const troubled = states.filter(({ feed, record }) => live.includes(feed) && TROUBLE.includes(record.state));
+    const troubled = states.filter(({ feed, record }) => live.includes(feed) && isUnreliable(record));
     const [worst] = troubled.sort((a, b) => gravity(b) - gravity(a));
     return worst ? [{ ...worst, name }] : [];
   });
@@ -31,26 +38,34 @@ export function advice({ state, unreliable_since: since }, timezone, now) {
   return `no new live data since ${clockOrDay(at, now, timezone)}`;
 }
 
-/** @param {(FeedState & {name: string})[]} troubled @param {(feed: string) => string} timezoneOf @param {number} now seconds */
-export function showTrouble(troubled, timezoneOf, now) {
-  byId("feed-states").replaceChildren(
-    ...troubled.map(({ feed, name, record }) => {
-      const template = document.getElementById(`state-${record.state}`);
-      const sign = element("span.state", { "data-state": record.state });
-      if (template instanceof HTMLTemplateElement) sign.append(template.content.cloneNode(true));
-      return element("li", { "data-feed": feed }, sign, " ", element("a", { href: `/feeds/${encodeURIComponent(feed)}` }, name), `: ${advice(record, timezoneOf(feed), now)}`);
-    }),
-  );
-  byId("feed-states").hidden = troubled.length === 0;
+/** @param {string} feed @param {string} state @param {string} name @param {string} words */
+function line(feed, state, name, words) {
+  const template = document.getElementById(`state-${state}`);
+  const sign = element("span.state", { "data-state": state });
+  if (template instanceof HTMLTemplateElement) sign.append(template.content.cloneNode(true));
+  return element("li", { "data-feed": feed }, sign, " ", element("a", { href: `/feeds/${encodeURIComponent(feed)}` }, name), `: ${words}`);
+}
+
+/** @param {(FeedState & {name: string})[]} troubled @param {Region[]} regions in view @param {(feed: string) => string} timezoneOf @param {number} now seconds */
+export function showTrouble(troubled, regions, timezoneOf, now) {
+  const late = troubled.map(({ feed, name, record }) => line(feed, record.state, name, advice(record, timezoneOf(feed), now)));
+  const ended = regions.flatMap(({ id, name, ended }) => (ended ? [line(id, "expired", name, `the timetable ended on ${dateWords(ended)}`)] : []));
+  const lines = [...late, ...ended];
+  const more = lines.splice(LINES_MAX).length;
+  byId("feed-states").replaceChildren(...lines, ...(more > 0 ? [element("li.soft", {}, `and ${more} more in view`)] : []));
+  byId("feed-states").hidden = lines.length === 0;
 }
 
 /**
- * What the connection's sign says in place of "Live"; null while nothing in view is in trouble.
- * @param {import("./regions.js").Region[]} regions in view
+ * What the connection's sign says in place of "Live"; null while something in view is live and nothing is in trouble.
+ * @param {FeedState[]} states of all feeds @param {Region[]} regions in view
  */
-export function liveTrouble(regions) {
-  const states = [...byId("feed-states").querySelectorAll("[data-state]")].map((shown) => shown.getAttribute("data-state") ?? "");
-  if (states.length === 0) return null;
-  const isPart = regions.filter(({ live }) => live.length > 0).length > states.length;
-  return `${isPart ? "Some live data" : "Live data"} ${states.some((state) => state !== "late") ? "missing" : "late"}`;
+export function liveWords(states, regions) {
+  const live = regions.filter((region) => region.live.length > 0);
+  if (regions.length > 0 && live.length === 0) return regions.every(({ ended }) => ended) ? "Timetable ended" : "Timetable only";
+  const troubled = troubleIn(states, live);
+  const count = troubled.length;
+  if (count > 0) return `${live.length > count ? "Some live data" : "Live data"} ${troubled.some(({ record }) => record.state !== "late") ? "missing" : "late"}`;
+  const isDelayed = states.some(({ feed, record }) => DELAYED.includes(record.state) && live.some((region) => region.live.includes(feed)));
+  return isDelayed ? "Live data delayed" : null;
 }

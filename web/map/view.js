@@ -48,6 +48,12 @@ function parseRef(text) {
 /** @param {Ref} ref */
 export const formatRef = ({ feed, id }) => `${feed}:${id}`;
 
+/** Whether two views have the same card open. @param {View} a @param {View} b */
+export function hasSameSelection(a, b) {
+  const words = (/** @type {View} */ { vehicle, stop, station }) => [vehicle, stop, station].map((ref) => (ref ? formatRef(ref) : "")).join("\n");
+  return words(a) === words(b);
+}
+
 /** A line's page. @param {Ref} route */
 export const routeAddress = ({ feed, id }) => `/routes/${encodeURIComponent(feed)}/${encodeURIComponent(id)}`;
 

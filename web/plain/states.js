@@ -11,6 +11,9 @@ const AGES_MS = 10_000;
 /** The states that people who rely on a feed should be told of, where it is not known since when its data are unreliable. */
 export const TROUBLE = ["late", "stale", "failing", "empty", "paused"];
 
+/** The states of feeds whose polls do not succeed, also while their last data are young enough to be shown without a banner. */
+export const DELAYED = ["late", "stale", "failing"];
+
 /** Whether people should not rely on a feed's live data. @param {{unreliable_since?: string|null}} record */
 export const isUnreliable = ({ unreliable_since: since }) => since !== undefined && since !== null;
 

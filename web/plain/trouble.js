@@ -2,7 +2,7 @@
  * What riders read while live data are missing: the banners that the server made (crates/lineside/src/pages/of_network.rs), and
  * a connection's sign that does not call data live that are stale.
  */
-import { connectionSign } from "./states.js";
+import { DELAYED, connectionSign } from "./states.js";
 import { clockOrDay, seconds } from "./words.js";
 
 /** Keeps the time since which a feed's live data have not been reliable. @param {string} feed @param {{unreliable_since?: string|null}} record @param {string} timezone */
@@ -17,9 +17,6 @@ export function showTrouble(feed, { unreliable_since: since }, timezone) {
     shown.textContent = clockOrDay(at, Date.now() / 1000, timezone);
   }
 }
-
-/** The states of feeds whose polls do not succeed, also while their last data are young enough to be shown without a banner. */
-const DELAYED = ["late", "stale", "failing"];
 
 /**
  * What the sign says in place of "Live": that live data are missing while the page shows a banner, or delayed while a feed's polls

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { landFeature, simplify, unwrapRing } from "../../land.js";
+import { landFeature, simplify, unwrapRing } from "../../ground/land.js";
 import { detailWords, shownLines } from "../../map/find.js";
 import { REGION_ZOOM_MAX, chooseRegion, clusterRegions, metersBetween, regionAt, regionsInView, union } from "../../map/regions.js";
 import { makeStyle } from "../../map/style.js";
-import { STANDSTILL, advice, troubleIn } from "../../map/trouble.js";
-import { formatView, parseView } from "../../map/view.js";
+import { STANDSTILL, advice, liveWords, troubleIn } from "../../map/trouble.js";
+import { formatView, hasSameSelection, parseView } from "../../map/view.js";
 
 /** @param {string} id @param {[number, number, number, number]} bounds @param {number} vehicles */
-const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, vehicles, stations: 0 });
+const region = (id, bounds, vehicles) => ({ id, name: id, feeds: [id, `${id}-vehicles`, `${id}-alerts`], live: [`${id}-trips`, `${id}-vehicles`], bounds, frame: bounds, ended: null, vehicles, stations: 0 });
 const oslo = region("oslo", [10.6, 59.8, 10.9, 60], 50);
 const lisbon = region("lisbon", [-9.3, 38.6, -9, 38.9], 20);
 const almada = region("almada", [-9.25, 38.6, -9.1, 38.7], 5);
@@ -28,6 +28,13 @@ test("the smallest network around a place is the one that is visited", () => {
   assert.equal(regionAt(all, { longitude: -9.2, latitude: 38.65 })?.id, "almada");
   assert.equal(regionAt(all, { longitude: -9.2, latitude: 38.8 })?.id, "lisbon");
   assert.equal(regionAt(all, { longitude: 0, latitude: 0 }), null);
+});
+
+test("a network over the date line is found from both of its sides", () => {
+  const fiji = region("fiji", [177, -19, 182, -16], 1);
+  for (const longitude of [178, -179]) assert.equal(regionAt([fiji], { longitude, latitude: -17 })?.id, "fiji");
+  const samoa = region("samoa", [-173, -15, -171, -13], 9);
+  assert.equal(chooseRegion([samoa, fiji], { place: { longitude: -178.5, latitude: -17 } })?.id, "fiji");
 });
 
 test("distances are those on the earth", () => {
@@ -57,23 +64,35 @@ test("a network of one stop is a bubble only as long as the map can still go nea
 });
 
 test("only networks in view are said to be in trouble, each once, with its worst live feed", () => {
+  const since = "2026-01-02T07:53:00Z";
   const states = [
-    { feed: "oslo", record: { state: "failing" } },
-    { feed: "oslo-alerts", record: { state: "failing" } },
-    { feed: "oslo-trips", record: { state: "late" } },
-    { feed: "oslo-vehicles", record: { state: "failing", unreliable_since: "2026-01-02T07:53:00Z" } },
-    { feed: "lisbon-vehicles", record: { state: "stale" } },
-    { feed: "elsewhere-alerts", record: { state: "failing" } },
+    { feed: "oslo", record: { state: "failing", unreliable_since: since } },
+    { feed: "oslo-alerts", record: { state: "failing", unreliable_since: since } },
+    { feed: "oslo-trips", record: { state: "late", unreliable_since: since } },
+    { feed: "oslo-vehicles", record: { state: "failing", unreliable_since: since } },
+    { feed: "lisbon-vehicles", record: { state: "stale", unreliable_since: since } },
   ];
   assert.deepEqual(troubleIn(states, [oslo]).map(({ name, feed }) => [name, feed]), [["oslo", "oslo-vehicles"]]);
   assert.deepEqual(troubleIn(states, [almada]), []);
   assert.deepEqual(troubleIn(states.slice(0, 2), [oslo]), [], "a timetable and alerts move no vehicle");
-  const paused = [{ feed: "oslo-trips", record: { state: "late" } }, { feed: "oslo-vehicles", record: { state: "paused" } }];
-  assert.equal(troubleIn(paused, [oslo])[0].feed, "oslo-vehicles");
+  assert.deepEqual(troubleIn([{ feed: "oslo-trips", record: { state: "stale" } }], [oslo]), [], "its last data are young enough");
   assert.ok(STANDSTILL.includes("paused"));
   const now = Date.parse("2026-01-02T08:00:00Z") / 1000;
   assert.match(advice(states[3].record, "UTC", now), /07:53$/);
   assert.match(advice(states[3].record, "UTC", now + 400 * 86_400), /2 Jan 2026, 07:53$/, "an older moment has its date");
+});
+
+test("the sign says Live only where something in view is live", () => {
+  const timetable = { ...region("kuopio", [27, 62, 28, 63], 0), live: [] };
+  const ended = { ...timetable, ended: "2016-12-31" };
+  const failing = [{ feed: "oslo-vehicles", record: { state: "failing", unreliable_since: "2026-01-02T07:53:00Z" } }];
+  const young = [{ feed: "oslo-vehicles", record: { state: "stale" } }];
+  assert.equal(liveWords([], [oslo]), null);
+  assert.equal(liveWords([], []), null);
+  const words = [liveWords([], [timetable]), liveWords([], [ended]), liveWords(failing, [oslo]), liveWords(failing, [oslo, lisbon]), liveWords(young, [oslo])];
+  assert.equal(liveWords([], [oslo, ended]), null, "a network beside one that is live");
+  assert.equal(liveWords(failing, [lisbon]), null, "it is not in view");
+  assert.equal(new Set([null, ...words]).size, 6, words.join(" | "));
 });
 
 test("stops of one name are told apart", () => {
@@ -110,10 +129,19 @@ test("platforms have their letters from zoom 16 on", () => {
   assert.deepEqual(layout["text-field"].slice(0, 3), ["coalesce", ["get", "platform_code"], ["get", "stop_code"]]);
 });
 
-test("the earth's land is drawn where there is no other ground", () => {
-  assert.ok(layer(makeStyle(shown), "world-land"));
-  assert.ok(!layer(makeStyle({ ...shown, baseMap: "/map/base-map.geojson" }), "world-land"));
-  assert.ok(!layer(makeStyle({ ...shown, ground: { version: 8, sources: {}, layers: [] } }), "world-land"));
+test("the earth is drawn where there is no other ground", () => {
+  const cell = { ...shown, cells: ["1.5"] };
+  for (const id of ["world-land", "borders", "countries", "cell-1.5-water", "cell-1.5-towns"]) {
+    assert.ok(layer(makeStyle(cell), id), id);
+    assert.ok(!layer(makeStyle({ ...cell, baseMap: "/map/base-map.geojson" }), id), id);
+    assert.ok(!layer(makeStyle({ ...cell, ground: { version: 8, sources: {}, layers: [] } }), id), id);
+  }
+});
+
+test("pale lines have an outline", () => {
+  const ids = makeStyle({ ...shown, networks: [{ ...shown.networks[0], routes: "/routes" }] }).layers.map(({ id }) => id);
+  for (const kind of ["bus", "rail"]) assert.ok(ids.indexOf(`oslo-${kind}-casing`) < ids.indexOf(`oslo-${kind}`), ids.join());
+  assert.ok(ids.includes("oslo-bus-casing"));
 });
 
 test("land is decoded from its arcs, forwards and backwards", () => {
@@ -134,4 +162,10 @@ test("land over the date line stays in one piece, and land around a pole reaches
   assert.deepEqual(unwrapRing([[-180, 60], [170, 60], [170, 70], [-180, 60]]), [[180, 60], [170, 60], [170, 70], [180, 60]]);
   const around = unwrapRing([[-120, -70], [0, -72], [120, -71], [-120, -70]]);
   assert.deepEqual(around.slice(3), [[240, -70], [240, -89], [-120, -89], [-120, -70]]);
+});
+
+test("Back and Forward restore a view by its card and its filters", () => {
+  const stop = parseView("?stop=oslo:1&route=oslo:12");
+  assert.ok(hasSameSelection(stop, parseView("?stop=oslo:1&at=59,10,12")));
+  assert.ok(!hasSameSelection(stop, parseView("?vehicle=oslo:1")));
 });
