@@ -6,6 +6,8 @@ export const WIDE = "(min-width: 46.01rem)";
 const MARGIN_PX = 24;
 /** The least height and width of the free part of the map: with less the whole of it counts as free. */
 const FREE_PX_MIN = 64;
+/** How often a box is fitted again: what the panel says of a view must not move the map to and fro. */
+const REFITS_MAX = 2;
 /** A longer flight than this is a jump. */
 const FLIGHT_MS_MAX = 3_000;
 
@@ -41,12 +43,15 @@ export class Camera {
   #map;
   /** What stays in the free part while a card grows, until somebody moves the map. @type {[number, number]|null} */
   #kept = null;
+  /** The box that is fitted again when the panel grows, and how often yet, until somebody moves the map. @type {{bounds: [number, number, number, number], maxZoom: number, refits: number}|null} */
+  #fitted = null;
 
-  /** @param {import("maplibre-gl").Map} map */
-  constructor(map) {
+  /** @param {import("maplibre-gl").Map} map @param {any} [bounds] the box at which it opens @param {number} [maxZoom] */
+  constructor(map, bounds, maxZoom = 14) {
     this.#map = map;
+    if (bounds) this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
     const letGo = (/** @type {{originalEvent?: any}} */ event) => {
-      if (event.originalEvent) this.#kept = null;
+      if (event.originalEvent) this.#kept = this.#fitted = null;
     };
     map.on("dragstart", letGo);
     map.on("zoomstart", letGo);
@@ -55,6 +60,10 @@ export class Camera {
       // The list begins below the panel where it lies over the map.
       document.body.style.setProperty("--panel-height", `${boxOf(".panel-search")?.height ?? 0}px`);
       this.#keep();
+      if (this.#fitted && this.#fitted.refits > 0) {
+        this.#fitted.refits -= 1;
+        this.#fitAgain(false);
+      }
     });
     for (const card of document.querySelectorAll(".panel > *")) observer.observe(card);
   }
@@ -71,17 +80,25 @@ export class Camera {
     if (isStill()) this.#map.easeTo({ ...target, animate: false });
     else this.#map.flyTo({ ...target, speed: 2.2, maxDuration: FLIGHT_MS_MAX });
     this.#kept = center;
+    this.#fitted = null;
   }
 
   /** @param {[number, number, number, number]} bounds @param {number} [maxZoom] */
   fit(bounds, maxZoom = 14) {
-    this.#map.fitBounds(bounds, { padding: coveredSides(), maxZoom, animate: !isStill(), maxDuration: FLIGHT_MS_MAX });
     this.#kept = null;
+    this.#fitted = { bounds, maxZoom, refits: REFITS_MAX };
+    this.#fitAgain(!isStill());
+  }
+
+  /** @param {boolean} animate */
+  #fitAgain(animate) {
+    if (this.#fitted) this.#map.fitBounds(this.#fitted.bounds, { padding: coveredSides(), maxZoom: this.#fitted.maxZoom, animate, maxDuration: FLIGHT_MS_MAX });
   }
 
   /** Moves the map as little as it takes if a place is covered or out of view. @param {[number, number]} place */
   reveal(place) {
     this.#kept = place;
+    this.#fitted = null;
     this.#keep();
   }
 

@@ -2,6 +2,7 @@
 import * as maplibre from "maplibre-gl";
 import names from "lineside:ground";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
+import { WIDE } from "./camera.js";
 import { CELL_SCHEME, cellOfUrl, cellsInView, decodeCell } from "./cells.js";
 import "maplibre-gl/dist/maplibre-gl.css";
 
@@ -102,7 +103,7 @@ export function makeMap(container, style, view) {
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
   // Those who made what lies under the networks are named, on a phone behind a button once the map moves.
-  map.addControl(new maplibre.AttributionControl(), "bottom-right");
+  map.addControl(new maplibre.AttributionControl({ compact: !matchMedia(WIDE).matches }), "bottom-right");
   map.addControl(new maplibre.NavigationControl({ showCompass: false }), "bottom-right");
   map.addControl(new maplibre.ScaleControl({ maxWidth: 90 }), "bottom-right");
   return map;

@@ -23,6 +23,7 @@ import { countWords, nameColumns, showList } from "./list.js";
 import { unproject } from "./motion.js";
 import { NetworkViews } from "./networks.js";
 import { VehicleTypes, freeCard, stationCard } from "./rental.js";
+import { REGION_ZOOM_MAX } from "./regions.js";
 import { Routes } from "./routes.js";
 import { makeStyle, pickStopOf } from "./style.js";
 import { Vehicles, vehicleWithoutMap } from "./vehicles.js";
@@ -302,8 +303,9 @@ async function startMap() {
     byId("announcement").textContent = `The background map could not be loaded: ${error.message}`;
     return null;
   });
-  map = makeMap(byId("map"), style(), await networks.startView(view));
-  camera = new Camera(map);
+  const start = await networks.startView(view);
+  map = makeMap(byId("map"), style(), start);
+  camera = new Camera(map, start.bounds, REGION_ZOOM_MAX);
   networks.attach(map, camera);
   map.once("style.load", () => {
     isStyled = true;
