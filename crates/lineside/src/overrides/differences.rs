@@ -39,7 +39,7 @@ pub(crate) fn differences(old: &Keys, new: &Keys) -> Vec<Difference> {
         .collect()
 }
 
-/// The differences between a feed as it is and as it is to be: none where it goes, and without defaults where it is new.
+/// Returns the differences between a feed as it is and as it is to be: none where it goes, and without defaults where it is new.
 pub(crate) fn differences_of(
     old: Option<&FeedConfig>,
     new: Option<&FeedConfig>,

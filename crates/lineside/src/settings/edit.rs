@@ -9,7 +9,7 @@ use super::Settings;
 use crate::app::App;
 use crate::overrides::{
     BadKey, Difference, Keys, NOT_WEB, Override, Overrides, UndoConflict, check_schedules,
-    differences_of, find_faults, keep_secrets, lay_over, restore_before, undo_edit,
+    differences, differences_of, find_faults, keep_secrets, lay_over, restore_before, undo_edit,
 };
 
 /// Feeds that may be laid over: each is looked at whenever the configuration is read.
@@ -78,7 +78,8 @@ pub(crate) struct Edited {
     pub(crate) over: Option<Override>,
     /// Whether the file has the feed.
     pub(crate) in_file: bool,
-    /// What is then another value than before, whichever of file and edits it comes from.
+    /// The keys that then have another value than before, whichever of file and edits it comes from, and those that the history
+    /// lists of the edit.
     pub(crate) differences: Vec<Difference>,
     /// The feed as it is then; none where it goes.
     pub(crate) becomes: Option<Box<FeedConfig>>,
@@ -218,10 +219,13 @@ impl Settings {
         })?;
         let changed = app.ingest().preview(feeds.clone());
         let becomes = feeds.iter().find(|feed| feed.id == *id);
-        let differences = differences_of(known.as_ref().map(|feed| feed.config()), becomes);
+        let mut all = differences_of(known.as_ref().map(|feed| feed.config()), becomes);
+        if becomes.is_some() {
+            add_recorded(&mut all, before.as_ref(), after.as_ref());
+        }
         let in_file = base.is_some();
         let becomes = becomes.cloned().map(Box::new);
-        Ok(Plan { before, after, next, feeds, changed, in_file, differences, becomes })
+        Ok(Plan { before, after, next, feeds, changed, in_file, differences: all, becomes })
     }
 
     /// Every fault that these keys would have in a new feed, or laid over the feed of this id. Changes nothing.
@@ -335,6 +339,16 @@ impl Plan {
         let Self { changed, after, in_file, differences, becomes, .. } = self;
         Edited { number: None, changed, over: after, in_file, differences, becomes }
     }
+}
+
+/// Adds what the history lists of an edit and what changes no value in force, such as a key that is set to its default.
+fn add_recorded(all: &mut Vec<Difference>, before: Option<&Override>, after: Option<&Override>) {
+    let keys = |over: Option<&Override>| over.map(|over| over.keys.clone()).unwrap_or_default();
+    let recorded = differences(&keys(before), &keys(after));
+    let is_new = |found: &Difference| all.iter().all(|known| known.key != found.key);
+    let new: Vec<Difference> = recorded.into_iter().filter(is_new).collect();
+    all.extend(new);
+    all.sort_by(|a, b| a.key.cmp(&b.key));
 }
 
 /// A new feed needs an address.

@@ -243,13 +243,21 @@ async fn a_feed_is_added_paused_and_removed() {
     assert!(refused.text().await.unwrap().contains("id=\"e-id\""));
     let taken = browser.send("/ops/add", &[("do", "apply"), ("id", "a"), ("url", &url)]).await;
     assert_eq!(taken.status(), 422);
-    let fields = [("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h")];
+    // The last is the default.
+    let fields =
+        [("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h"), ("late_after", "5m")];
+    let listed = |html: &str| -> Vec<String> {
+        let keys = html.split("<dt><code>").skip(1);
+        keys.map(|key| key.split('<').next().unwrap().to_owned()).collect()
+    };
     assert!(!browser.page("/ops/add").await.contains("value=\"apply\""), "first it is previewed");
     let tried = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
     let page = tried.text().await.unwrap();
     for part in ["id=\"source-test\"", "id=\"preview\"", "value=\"apply\""] {
         assert!(page.contains(part), "no {part} in {page}");
     }
+    let previewed = listed(&page);
+    assert_eq!(previewed, ["format", "late_after", "poll", "url"], "{page}");
     assert_eq!(producer.n_asked("/b"), 1, "a preview requests the source");
     assert_eq!(get(&format!("{}/api/v1/feeds/new", browser.process.url)).await.status(), 404);
     let tested = browser.send("/ops/add", &[&[("do", "test")], &fields[..]].concat()).await;
@@ -261,6 +269,7 @@ async fn a_feed_is_added_paused_and_removed() {
     assert!(browser.page(&next).await.contains("new is added."));
     let history = browser.page("/ops/history").await;
     assert!(!history.contains("as in the file"), "the file does not have it: {history}");
+    assert_eq!(listed(&history), previewed, "the history lists what the preview listed");
     // From then on it is asked once an hour, or when somebody wants it.
     until("its first poll is over", async || browser.feed("new").await["state"] == "ok").await;
 
