@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
+use crate::support::process::ServerProcess;
 use crate::support::shared_demo;
 
 /// Each address of the contract that this version serves, and the media type of its answer.
@@ -87,6 +88,21 @@ async fn every_reply_may_be_read_by_pages_of_other_origins() {
     let response = send(reqwest::Method::OPTIONS, &url, &preflight).await;
     assert_eq!(response.status(), 204);
     assert!(response.headers().contains_key("access-control-allow-methods"));
+}
+
+#[tokio::test]
+async fn an_operator_can_keep_replies_from_pages_of_other_origins() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\ncross_origin = false\n";
+    let server = ServerProcess::serving(folder.path(), text);
+    let url = format!("{}/api/v1/feeds", server.url);
+    let preflight = [("origin", "https://example.org"), ("access-control-request-method", "GET")];
+    for reply in [get(&url).await, send(reqwest::Method::OPTIONS, &url, &preflight).await] {
+        assert!(reply.status().is_success());
+        let names: Vec<&str> = reply.headers().keys().map(|name| name.as_str()).collect();
+        assert!(names.iter().all(|name| !name.starts_with("access-control-")), "{names:?}");
+    }
+    server.stop("-TERM");
 }
 
 #[tokio::test]

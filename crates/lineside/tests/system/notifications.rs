@@ -146,6 +146,38 @@ async fn a_target_that_is_reached_another_way_knows_what_it_was_told() {
 }
 
 #[tokio::test]
+async fn further_trouble_waits_for_the_end_of_the_quiet_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let city = folder.path().join("city.txt");
+    write_data(folder.path(), "city");
+    write_data(folder.path(), "city-2");
+    let (loud, quiet) = (
+        Producer::answering(|_| Reply::ok("")).await,
+        Producer::answering(|_| Reply::ok("")).await,
+    );
+    let alert = |hook: &Producer, quiet: &str| {
+        let to = hook.url("/taken");
+        format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = {quiet:?}\n")
+    };
+    let keys = format!("{}{}", alert(&loud, "0s"), alert(&quiet, "1d"));
+    let server = start(&write_config(folder.path(), &keys));
+    until_state(&server, "city", "ok").await;
+    until_state(&server, "city-2", "ok").await;
+    let of_city = |hook: &Producer| told(hook).iter().filter(|(of, _)| of == "city").count();
+    std::fs::remove_file(&city).unwrap();
+    until("both hear of the trouble", async || of_city(&loud) == 1 && of_city(&quiet) == 1).await;
+    write_data(folder.path(), "city");
+    until("both hear of its end", async || of_city(&loud) == 2 && of_city(&quiet) == 2).await;
+    std::fs::remove_file(&city).unwrap();
+    until("the one without a quiet time hears of more", async || of_city(&loud) == 3).await;
+    // Trouble of another feed is not silenced, and would come after that of the first one.
+    std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
+    until("the other feed is told of", async || has_told(&quiet, "city-2", "stale")).await;
+    assert_eq!(of_city(&quiet), 2, "{:?}", told(&quiet));
+    server.stop("-TERM");
+}
+
+#[tokio::test]
 async fn what_becomes_of_a_feed_while_it_is_paused_is_not_told() {
     let folder = tempfile::tempdir().unwrap();
     write_data(folder.path(), "city");

@@ -3,6 +3,7 @@
 
 use jiff::tz::TimeZone;
 use lineside_ingest::DelayClass;
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use crate::delays::{
@@ -134,12 +135,18 @@ impl Stretch<'_> {
     }
 }
 
+/// The rows of the day's table, newest first, however the quarters and the gaps between them interleave.
+fn rows(quarters: &[Quarter], now: UnixMillis) -> Vec<Stretch<'_>> {
+    let gaps = gaps(quarters, now).into_iter().map(Stretch::Gap);
+    let mut rows: Vec<Stretch<'_>> = quarters.iter().map(Stretch::Seen).chain(gaps).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.start()));
+    rows
+}
+
 fn in_numbers(answer: &Answer) -> Markup {
     let zone = answer.question.zone();
     let note = answer.question.zone_note();
-    let seen = answer.day.quarters.iter().map(Stretch::Seen);
-    let mut rows: Vec<Stretch<'_>> = seen.chain(gaps_of(answer).map(Stretch::Gap)).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.start()));
+    let rows = rows(&answer.day.quarters, answer.made_at);
     let now = answer.made_at.seconds();
     html! {
         details {
@@ -294,6 +301,23 @@ mod tests {
         assert_eq!(said(240), expect);
         assert!(said(90).contains(&"1 min to 90 s behind".to_owned()));
         assert!(said(90).contains(&"90 s to 3 min behind".to_owned()));
+    }
+
+    #[test]
+    fn the_day_in_numbers_goes_back_in_time_from_row_to_row() {
+        const QUARTER_MS: i64 = 15 * 60 * 1_000;
+        let now = UnixMillis(1_795_791_600_000);
+        // As in a recording: looked at now and then, with gaps between.
+        let quarters = [90, 70, 69, 12, 1, 0].map(|ago| Quarter {
+            start: UnixMillis(now.0 - ago * QUARTER_MS),
+            trips: 1,
+            ..Quarter::default()
+        });
+        let rows = rows(&quarters, now);
+        let starts: Vec<i64> = rows.iter().map(Stretch::start).collect();
+        assert!(starts.windows(2).all(|pair| pair[0] > pair[1]), "{starts:?}");
+        let n_gaps = rows.iter().filter(|row| matches!(row, Stretch::Gap(_))).count();
+        assert_eq!((rows.len() - n_gaps, n_gaps), (6, 4), "{starts:?}");
     }
 
     #[test]
