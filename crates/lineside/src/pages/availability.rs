@@ -5,8 +5,8 @@
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
-    Archive, ArchiveError, Availability, FailureCode, FeedId, Incident, Poll, PollFailure,
-    PollQuery, ServingState, SourceState, Span, Stretch,
+    Archive, ArchiveError, Availability, FailureCode, FeedId, FeedStatus, Incident, Poll,
+    PollFailure, PollQuery, ServingState, SourceState, Span, Stretch,
 };
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -50,10 +50,24 @@ impl Past {
         })
     }
 
+    /// Dates the incident that lasts like the state on the same page.
+    pub(super) fn date_current(&mut self, status: &FeedStatus) {
+        for incident in &mut self.incidents {
+            incident.began = began(incident, status);
+        }
+    }
+
     /// How the source answered in the last 24 hours.
     pub(super) fn source_in_brief(&self) -> String {
         self.spans.first().map_or_else(|| "unknown".to_owned(), requests)
     }
+}
+
+/// When an incident began. One that lasts began when the state of its feed did: a timetable that has ended expired after its
+/// last day, and not when that was noticed, which is what the archive has.
+pub(super) fn began(incident: &Incident, status: &FeedStatus) -> UnixMillis {
+    let is_current = incident.ended.is_none() && incident.state == status.state;
+    if is_current { status.since } else { incident.began }
 }
 
 /// The section on a feed's past, which may be unreadable at the moment.

@@ -5,10 +5,10 @@ use std::path::Path;
 use jiff::{ToSpan, Zoned, civil::Date};
 use serde_json::{Value, json};
 
-use crate::support::admin::{self, TOKEN};
-use crate::support::http::{client, get, get_json, header};
+use crate::support::admin::{self, BEARER, TOKEN};
+use crate::support::http::{client, get, get_json, get_with, header};
 use crate::support::process::ServerProcess;
-use crate::support::until::until_json;
+use crate::support::until::{until, until_json};
 
 /// Writes a schedule of one line that runs each day until `end`; with header rows only if `rows` is not set.
 fn write_schedule(folder: &Path, end: Date, rows: bool) {
@@ -109,6 +109,19 @@ async fn an_expired_timetable_is_expired_everywhere() {
     let card = async |feed: &str| get_json(&format!("{url}/map/stop?feed={feed}&stop_id=S")).await;
     assert_eq!(card("old").await["timetable_ended"], "2024-06-01");
     assert_eq!(card("soon").await["timetable_ended"], Value::Null);
+    // The dashboard dates the incident like the feed page dates the state and its history.
+    let ended = "datetime=\"2024-06-02T00:00:00+00:00\"";
+    until("the incident is on both pages, with one date", async || {
+        let ops = get_with(&format!("{url}/ops"), &[BEARER]).await.text().await.unwrap();
+        let (_, incidents) = ops.split_once("id=\"incidents\"").unwrap();
+        let history = text(format!("{url}/feeds/old")).await;
+        let history = history.split_once("<summary>History").map_or("", |(_, rest)| rest);
+        let entry = history.split("</li>").next().unwrap();
+        [incidents, entry]
+            .iter()
+            .all(|it| it.contains("data-state=\"expired\"") && it.contains(ended))
+    })
+    .await;
     let metrics = text(format!("{url}/metrics")).await;
     for line in [
         "lineside_ingest_feed_state{feed=\"old\",state=\"expired\"} 1",

@@ -83,7 +83,11 @@ fn readers(app: &App, id: &FeedId) -> Option<(u64, u64)> {
 /// The recorded history of polling; `None` while it cannot be read.
 async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
     let (feed, now) = (Arc::clone(feed), app.now());
-    remembered(app, move |archive| Past::read(archive, feed.id(), now)).await.ok()
+    let status = feed.status();
+    let past = remembered(app, move |archive| Past::read(archive, feed.id(), now)).await;
+    let mut past = past.ok()?;
+    past.date_current(&status);
+    Some(past)
 }
 
 /// How many of its ids the timetable has; only of real-time feeds.
@@ -230,6 +234,7 @@ impl Shown {
                     span data-reason-of=(id) { (self.status.reason) }
                     (states::since(id, &self.status, &self.zone()))
                     (states::service_tag(id, states::service_days_left(&self.feed), self.status.state))
+                    a.small href=(format!("/feeds/{id}/incidents.atom")) type="application/atom+xml" { "Incidents as Atom" }
                     span.live #live data-status="off" { "Loaded at " (words::clock(self.now.seconds(), &self.zone())) }
                 }
             }

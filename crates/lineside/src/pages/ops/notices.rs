@@ -1,5 +1,6 @@
 //! Recent incidents, and the alert rules of the configuration.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use lineside_ingest::{FeedId, Incident};
@@ -9,7 +10,7 @@ use super::INCIDENTS_ATOM;
 use crate::app::App;
 use crate::config::{Alert, Target, duration_text};
 use crate::http::remembered;
-use crate::pages::{states, words};
+use crate::pages::{availability, states, words};
 
 /// Incidents on the page, the newest.
 const INCIDENTS_MAX: usize = 10;
@@ -20,11 +21,14 @@ const SPAN: Duration = Duration::from_secs(7 * 86_400);
 pub(super) async fn recent_incidents(app: &App) -> Option<Vec<(FeedId, String, Incident)>> {
     let from = app.now() - SPAN;
     let read = remembered(app, move |archive| archive.list_troubles(from, INCIDENTS_MAX)).await;
-    let named = |(id, incident): (FeedId, Incident)| {
-        let name = app.ingest().feed(id.as_str())?.config().display_name().to_owned();
-        Some((id, name, incident))
+    let named = |(id, mut incident): (FeedId, Incident)| {
+        let feed = app.ingest().feed(id.as_str())?;
+        incident.began = availability::began(&incident, &feed.status());
+        Some((id, feed.config().display_name().to_owned(), incident))
     };
-    read.ok().map(|incidents| incidents.into_iter().filter_map(named).collect())
+    let mut named: Vec<_> = read.ok()?.into_iter().filter_map(named).collect();
+    named.sort_by_key(|(_, _, incident)| Reverse(incident.began));
+    Some(named)
 }
 
 pub(super) fn incidents(incidents: &Option<Vec<(FeedId, String, Incident)>>) -> Markup {
