@@ -9,7 +9,7 @@ import { DataClock } from "./clock.js";
 import { element, island, replaceContent, tripAddress } from "./dom.js";
 import { Events } from "./events.js";
 import { isUnreliable, keepAges, showState } from "./states.js";
-import { departureWords, liveSign, showTrouble } from "./trouble.js";
+import { departureWords, liveSign } from "./trouble.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
 /** How often "in 4 min" is looked at again, in milliseconds. */
@@ -180,7 +180,6 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
-      showTrouble(feed, record, page.timezone);
       showTrust(feed, isUnreliable(record));
       sign.update();
     }

@@ -5,19 +5,31 @@
 import { byId, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
 import { showState } from "./states.js";
-import { liveSign, showTrouble } from "./trouble.js";
+import { liveSign } from "./trouble.js";
 
 /** How often the page is loaded again where nothing changes, in milliseconds. */
 const RELOAD_MS = 30_000;
 /** How long changes are gathered before that, in milliseconds. */
 const GATHER_MS = 1_000;
 
-/** @type {{channels: string[], timezone: string}} */
+/** @type {{channels: string[]}} */
 const data = island("live-page-data");
 const content = byId("live-page");
 const sign = liveSign("live");
 /** Whether the page has been asked for and did not come yet. */
 let isAsked = false;
+
+/**
+ * The parts that open, by their id; of those without one, by their place among them.
+ * @param {Element} within @returns {[string, HTMLDetailsElement][]}
+ */
+const namedDetails = (within) => [
+  ...[...within.querySelectorAll("details[id]")].map((each) => /** @type {[string, HTMLDetailsElement]} */ ([each.id, each])),
+  ...[...within.querySelectorAll("details:not([id])")].map((each, at) => /** @type {[string, HTMLDetailsElement]} */ ([`#${at}`, each])),
+];
+
+/** @param {Element} within */
+const openedDetails = (within) => namedDetails(within).flatMap(([name, each]) => (each.open ? [name] : []));
 
 function reload() {
   if (isAsked || document.hidden) return;
@@ -29,8 +41,8 @@ function reload() {
       const made = new DOMParser().parseFromString(await reply.text(), "text/html").getElementById("live-page");
       if (!made) return;
       // What is opened stays open.
-      const opened = [...content.querySelectorAll("details")].map((each) => each.open);
-      made.querySelectorAll("details").forEach((each, at) => each.toggleAttribute("open", opened[at] ?? false));
+      const opened = new Set(openedDetails(content));
+      for (const [name, each] of namedDetails(made)) each.toggleAttribute("open", opened.has(name));
       replaceContent(content, [...made.childNodes]);
       sign.update();
     } catch {
@@ -47,7 +59,6 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
-      showTrouble(feed, record, data.timezone);
       sign.update();
     }
     if (applied.shown) reload();

@@ -8,7 +8,7 @@ import { DataClock } from "./clock.js";
 import { byId, carryParameters, element, island } from "./dom.js";
 import { Events } from "./events.js";
 import { connectionSign, showState } from "./states.js";
-import { ageWords, bytesWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
+import { ageWords, bytesWords, decimalWords, durationWords, numberWords, reportFigures, seconds, shareWords } from "./words.js";
 
 /** How often countdowns are updated, and open rows and longer ranges fetched, in milliseconds. */
 const TICK_MS = 1_000;
@@ -71,7 +71,7 @@ const COLUMNS = {
     words: ({ fetches: { took } }) => (took ? `${durationWords(took.p50)} · ${durationWords(took.p99)}` : nothing),
   },
   out: { weight: ({ record }) => record.served.bytes, words: (record) => bytesWords(record.served.bytes) },
-  amplification: { weight: ({ record }) => record.amplification ?? -1, words: ({ amplification }) => (amplification === null ? nothing : `${amplification.toFixed(1)} ×`) },
+  amplification: { weight: ({ record }) => record.amplification ?? -1, words: ({ amplification }) => (amplification === null ? nothing : `${decimalWords(amplification)} ×`) },
   subscribers: { weight: ({ record }) => record.subscribers, words: (record) => numberWords(record.subscribers) },
   lag: {
     weight: ({ record }) => age(record) ?? Infinity,

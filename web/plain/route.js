@@ -7,10 +7,10 @@ import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
 import { isUnreliable, showState } from "./states.js";
-import { departureWords, liveSign, showTrouble } from "./trouble.js";
+import { departureWords, liveSign } from "./trouble.js";
 import { delayWords } from "./words.js";
 
-/** @type {{channel: string, timezone: string, wall: number, now: number}} */
+/** @type {{channel: string, wall: number, now: number}} */
 const page = island("route-data");
 const clock = new DataClock(page.wall, page.now);
 const elsewhere = byId("elsewhere");
@@ -111,7 +111,6 @@ const events = new Events({
     for (const { kind, feed, record } of applied.upserts) {
       if (kind !== "feed") continue;
       showState(feed, record);
-      showTrouble(feed, record, page.timezone);
       showTrust(feed, isUnreliable(record));
       sign.update();
     }

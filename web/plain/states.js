@@ -3,7 +3,7 @@
  * so that they are drawn in one place only.
  */
 import { element } from "./dom.js";
-import { ageWords, moment, reportWords, seconds, serviceWords } from "./words.js";
+import { ageWords, clockOrDay, moment, reportWords, seconds, serviceWords } from "./words.js";
 
 /** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
 const AGES_MS = 10_000;
@@ -30,9 +30,7 @@ export function showState(feed, record) {
     shown.setAttribute("data-state", state);
     shown.replaceChildren(template.content.cloneNode(true));
   }
-  for (const shown of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
-    shown.toggleAttribute("hidden", !isUnreliable(record));
-  }
+  showTrouble(feed, record);
   for (const shown of document.querySelectorAll(`[data-reason-of="${CSS.escape(feed)}"]`)) {
     if (reason !== undefined && shown.textContent !== reason) shown.textContent = reason;
     if (shown.hasAttribute("data-unless")) shown.toggleAttribute("hidden", shown.getAttribute("data-unless") === state);
@@ -40,6 +38,31 @@ export function showState(feed, record) {
   if (state === "expired" || state === "ok") showExpired(feed, state === "expired");
   for (const shown of document.querySelectorAll(`[data-since-of="${CSS.escape(feed)}"]`)) showSince(shown, seconds(since));
   if (daysLeft !== undefined) showService(feed, serviceWords(daysLeft, state));
+}
+
+/**
+ * Keeps the banners for riders that the server made (crates/lineside/src/pages/of_network.rs): each lists the feeds whose live data
+ * are not reliable, and is dated from the first of them.
+ * @param {string} feed @param {{unreliable_since?: string|null}} record
+ */
+function showTrouble(feed, record) {
+  for (const entry of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
+    const banner = entry.closest("[data-trouble]");
+    entry.toggleAttribute("hidden", !isUnreliable(record));
+    if (isUnreliable(record)) entry.setAttribute("data-since", String(record.unreliable_since));
+    if (banner) showBanner(banner);
+  }
+}
+
+/** @param {Element} banner */
+function showBanner(banner) {
+  const since = [...banner.querySelectorAll("[data-trouble-of]:not([hidden])")].flatMap((entry) => seconds(entry.getAttribute("data-since")) ?? []);
+  const shown = banner.querySelector("[data-trouble-since]");
+  banner.toggleAttribute("hidden", since.length === 0);
+  const first = Math.min(...since);
+  if (!shown || since.length === 0 || Date.parse(shown.getAttribute("datetime") ?? "") === first * 1000) return;
+  shown.setAttribute("datetime", new Date(first * 1000).toISOString());
+  shown.textContent = clockOrDay(first, Date.now() / 1000, banner.getAttribute("data-zone") ?? "UTC");
 }
 
 /**

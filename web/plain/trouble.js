@@ -1,29 +1,14 @@
 /**
- * What riders read while live data are missing: the banners that the server made (crates/lineside/src/pages/of_network.rs), and
- * a connection's sign that does not call data live that are stale.
+ * A connection's sign that does not call data live while the page has a banner (crates/lineside/src/pages/of_network.rs).
  */
 import { DELAYED, connectionSign } from "./states.js";
-import { clockOrDay, seconds } from "./words.js";
-
-/** Keeps the time since which a feed's live data have not been reliable. @param {string} feed @param {{unreliable_since?: string|null}} record @param {string} timezone */
-export function showTrouble(feed, { unreliable_since: since }, timezone) {
-  const at = seconds(since);
-  if (at === null) return;
-  for (const banner of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
-    const shown = banner.querySelector("[data-trouble-since]");
-    const moment = new Date(at * 1000).toISOString();
-    if (!shown || Date.parse(shown.getAttribute("datetime") ?? "") === at * 1000) continue;
-    shown.setAttribute("datetime", moment);
-    shown.textContent = clockOrDay(at, Date.now() / 1000, timezone);
-  }
-}
 
 /**
  * What the sign says in place of "Live": that live data are missing while the page shows a banner, or delayed while a feed's polls
  * fail. A timetable that has ended says nothing of them.
  */
 function bannerWords() {
-  if (document.querySelector("[data-trouble-of]:not([hidden])")) return "Live data missing";
+  if (document.querySelector("[data-trouble]:not([hidden])")) return "Live data missing";
   const states = [...document.querySelectorAll("[data-trouble-of] [data-state-of]")];
   return states.some((state) => DELAYED.includes(state.getAttribute("data-state") ?? "")) ? "Live data delayed" : null;
 }

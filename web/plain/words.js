@@ -38,7 +38,7 @@ export function ageWords(seconds) {
   if (seconds < 120) return `${Math.floor(seconds)} s ago`;
   if (seconds < 7_200) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h ago`;
-  return `${Math.floor(seconds / 86_400)} days ago`;
+  return `${numberWords(Math.floor(seconds / 86_400))} days ago`;
 }
 
 /** A short time, as figures show it. @param {number} seconds @returns {string} */
@@ -49,22 +49,28 @@ export function durationWords(seconds) {
   if (seconds < 10 && !Number.isInteger(seconds)) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
   if (seconds < 120) return `${Math.floor(seconds)} s`;
   if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return `${Math.floor(seconds / 3_600)} h`;
+  return `${numberWords(Math.floor(seconds / 3_600))} h`;
 }
 
 /** @param {number} value @returns {string} */
 export function bytesWords(value) {
-  if (value < 2 ** 10) return `${value} bytes`;
-  if (value < 2 ** 20) return `${(value / 2 ** 10).toFixed(1)} KiB`;
-  if (value < 2 ** 30) return `${(value / 2 ** 20).toFixed(1)} MiB`;
-  return `${(value / 2 ** 30).toFixed(1)} GiB`;
+  if (value < 2 ** 10) return `${numberWords(value)} bytes`;
+  if (value < 2 ** 20) return `${decimalWords(value / 2 ** 10)} KiB`;
+  if (value < 2 ** 30) return `${decimalWords(value / 2 ** 20)} MiB`;
+  return `${decimalWords(value / 2 ** 30)} GiB`;
 }
 
 /** A share of one in percent. @param {number} value @returns {string} */
 export const shareWords = (value) => `${Math.floor(value * 100)} %`;
 
-/** A whole number with thin spaces between thousands. @param {number} value @returns {string} */
+/** A whole number with thin spaces between thousands. @param {number|string} value @returns {string} */
 export const numberWords = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+/** A number with one decimal and thin spaces between thousands. @param {number} value */
+export function decimalWords(value) {
+  const [whole, tenths] = value.toFixed(1).split(".");
+  return `${numberWords(whole)}.${tenths}`;
+}
 
 /**
  * What a report comes to, with these counts unless there is something else to say, as the server says it

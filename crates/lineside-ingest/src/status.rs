@@ -393,7 +393,7 @@ impl Rules {
     }
 }
 
-/// An age of an hour or more in whole hours, from two days on in whole days: `2 h`, `3,009 days`.
+/// An age of an hour or more in whole hours, from two days on in whole days: `2 h`, `3 009 days`.
 fn rounded_age(age: Duration) -> String {
     match age.as_secs() / 3600 {
         hours if hours < 48 => format!("{hours} h"),
@@ -401,11 +401,11 @@ fn rounded_age(age: Duration) -> String {
     }
 }
 
-/// A number with a comma between each three digits.
+/// A number with thin spaces between thousands, as pages show it.
 fn grouped(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
-        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+        _ => format!("{}\u{202f}{:03}", grouped(number / 1000), number % 1000),
     }
 }
 

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rename, rm, unlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { launch, openPage, startServer, until } from "./support.js";
+import { launch, phone, startServer, until, visitPage } from "./support.js";
 
 /** How many trips leave before the one of the line `B`, more than a board shows. */
 const TRIPS = 45;
@@ -25,15 +25,18 @@ before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
   const schedule = path.join(folder, "town");
   await mkdir(schedule);
+  // A trip of the service day before, so that its first calls are before midnight at any time of day.
+  const long = Array.from({ length: 14 }, (_, call) => ({ at: time(begin - midnight + 86_400 - 3_300 + call * 600), line: [call % 2 ? "s4" : "s3", call + 1], id: "long" }));
   const trips = [...Array.from({ length: TRIPS }, (_, at) => ({ id: `a${at}`, route: "A", leaves: begin + 600 + at * 60 })), { id: "b", route: "B", leaves: begin + 5_000 }];
   const files = {
     "agency.txt": "agency_id,agency_name,agency_url,agency_timezone\nx,X,https://x.example,UTC\n",
-    "stops.txt": "stop_id,stop_name,stop_lat,stop_lon\ns1,First,59.91,10.75\ns2,Last,59.93,10.77\n",
-    "routes.txt": "route_id,agency_id,route_short_name,route_type\nA,x,A,3\nB,x,B,3\n",
+    "stops.txt": "stop_id,stop_name,stop_lat,stop_lon\ns1,First,59.91,10.75\ns2,Last,59.93,10.77\ns3,West,59.91,10.71\ns4,East,59.93,10.73\n",
+    "routes.txt": "route_id,agency_id,route_short_name,route_type\nA,x,A,3\nB,x,B,3\nC,x,C,3\n",
     "calendar.txt": "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\nD,1,1,1,1,1,1,1,20200101,20991231\n",
-    "trips.txt": `route_id,service_id,trip_id\n${trips.map(({ id, route }) => `${route},D,${id}\n`).join("")}`,
+    "trips.txt": `route_id,service_id,trip_id\n${trips.map(({ id, route }) => `${route},D,${id}\n`).join("")}C,D,long\n`,
     "stop_times.txt": `trip_id,arrival_time,departure_time,stop_id,stop_sequence\n${trips
       .flatMap(({ id, leaves }) => ["s1", "s2"].map((stop, call) => ({ at: time(leaves - midnight + call * 300), line: [stop, call + 1], id })))
+      .concat(long)
       .map(({ id, at, line }) => `${id},${at},${at},${line}\n`)
       .join("")}`,
   };
@@ -63,27 +66,24 @@ after(async () => {
 /** A message about trips that are late, told so many seconds ago. @param {Record<string, number>} delays @param {number} age */
 async function say(delays, age) {
   const timestamp = now() - age;
-  const date = new Date(midnight * 1000).toISOString().slice(0, 10).replaceAll("-", "");
+  // The long trip is one of the service day before.
+  const date = (/** @type {string} */ id) => new Date((midnight - (id === "long" ? 86_400 : 0)) * 1000).toISOString().slice(0, 10).replaceAll("-", "");
   const entity = Object.entries(delays).map(([id, delay]) => ({
     id,
-    trip_update: { timestamp, trip: { trip_id: id, start_date: date }, stop_time_update: [{ stop_sequence: 1, departure: { delay } }] },
+    trip_update: { timestamp, trip: { trip_id: id, start_date: date(id) }, stop_time_update: [{ stop_sequence: 1, departure: { delay } }] },
   }));
   const file = path.join(folder, "live.json");
   await writeFile(`${file}.new`, JSON.stringify({ header: { gtfs_realtime_version: "2.0", timestamp: now() }, entity }));
   await rename(`${file}.new`, file);
 }
 
-/** Opens a page, hands it over, and sees that it complained of nothing. @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look */
-async function open(address, look) {
-  const { page, context, faults } = await openPage(browser);
-  try {
-    await page.goto(`${server.base}${address}`, { waitUntil: "load" });
+/** @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look @param {import("playwright-core").BrowserContextOptions} [options] */
+async function open(address, look, options) {
+  const lookLive = async (/** @type {import("playwright-core").Page} */ page) => {
     await page.locator('#live[data-status="live"]').waitFor();
     await look(page);
-    assert.deepEqual(faults, [], `console of ${address}`);
-  } finally {
-    await context.close();
-  }
+  };
+  await visitPage(browser, `${server.base}${address}`, lookLive, options);
 }
 
 describe("an open board", () => {
@@ -118,6 +118,23 @@ describe("an open board", () => {
 });
 
 describe("an open trip", () => {
+  test("has its next stop on the first screen, and earlier ones behind a line that stays open", async () => {
+    const look = async (/** @type {import("playwright-core").Page} */ page) => {
+      const [next, earlier] = [page.locator("#next"), page.locator("#earlier-calls")];
+      const box = await next.boundingBox();
+      assert.ok(box && box.y + box.height < phone.viewport.height, "on the first screen");
+      assert.equal(await next.getAttribute("aria-current"), "step");
+      assert.equal(await earlier.locator(".is-past").count(), 6);
+      assert.equal(await page.locator('.trip-standing a[href="#next"]').count(), 1);
+      assert.deepEqual(new Set(await earlier.locator(".delay").allTextContents()), new Set(["Passed"]));
+      await earlier.locator("summary").click();
+      await say({ long: 60 }, 0);
+      await page.locator("#next .delay:not(.tone-scheduled)").waitFor();
+      assert.equal(await earlier.getAttribute("open"), "", "still open");
+    };
+    await open("/trips/town/long", look, phone);
+  });
+
   test("follows its times by itself", async () => {
     await say({ a0: 120 }, 0);
     await open("/trips/town/a0", async (page) => {
@@ -131,7 +148,7 @@ describe("while live times are missing", () => {
   test("a board says so to riders, keeps the code behind details, and does not call itself live", async () => {
     await say({ a0: 120, b: 180 }, 0);
     await open("/stops/town/s1", async (page) => {
-      const banner = page.locator('[data-trouble-of="live"]');
+      const banner = page.locator("[data-trouble]");
       assert.equal(await banner.isVisible(), false);
       await unlink(path.join(folder, "live.json"));
       await banner.waitFor({ state: "visible" });

@@ -56,6 +56,28 @@ describe("the dashboard", () => {
     });
   });
 
+  test("has its actions in sight beside long names, reasons and figures", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+    const server = await startServer(folder, `[admin]\ntoken = "${TOKEN}"\n[[feed]]\nid = "down"\nname = "Region Centre-Val de Loire: vehicle positions of all operators"\nurl = "http://127.0.0.1:1/x"\nformat = "raw"\n`);
+    try {
+      const { page, context } = await openPage(browser);
+      await page.goto(`${server.base}/ops`);
+      await page.fill("#token", TOKEN);
+      await Promise.all([page.waitForURL("**/ops"), page.keyboard.press("Enter")]);
+      const { edit, over } = await page.locator("#feed-down").evaluate((row) => {
+        const figures = { report: "12\u202f876 · 287\u202f599", lag: "3\u202f009 days ago", next: "in 119 min", took: "999 ms · 119 s", amplification: "1\u202f234.5 ×", out: "123.4 MiB", subscribers: "123\u202f456" };
+        for (const [column, words] of Object.entries(figures)) row.querySelector(`[data-col="${column}"]`).textContent = words;
+        const scroll = row.closest(".scroll");
+        return { edit: row.querySelector(".ops-edit").getBoundingClientRect().right, over: scroll.scrollWidth - scroll.clientWidth };
+      });
+      assert.ok(edit <= 1280 - 32 && over <= 0, `the right edge of Edit is at ${edit}, the table is ${over} px too wide`);
+      await context.close();
+    } finally {
+      await server.stop();
+      await rm(folder, { recursive: true });
+    }
+  });
+
   test("search, filter, order and what is open stand in the address", async () => {
     await visit("/ops", {}, async (page) => {
       await isLive(page);

@@ -620,6 +620,19 @@ describe("for everyone", () => {
     }
   });
 
+  test("on a phone every entry of the navigation is in sight", async () => {
+    for (const width of [320, 390]) {
+      await visit("/networks/city", { ...phone, viewport: { width, height: 844 } }, async (page) => {
+        const out = await page.locator(".nav a").evaluateAll((links) => links.filter((link) => {
+          const { left, right, top, width } = link.getBoundingClientRect();
+          const shown = document.elementFromPoint((left + right) / 2, top + 10);
+          return width === 0 || left < 0 || right > innerWidth || !link.contains(shown);
+        }).map((link) => link.getAttribute("href")));
+        assert.deepEqual(out, [], `${width} px`);
+      });
+    }
+  });
+
   test("what is tapped is large enough on a phone", async () => {
     for (const address of ["/feeds/city", "/feeds/city-trips", routeAddress]) {
       await visit(address, { ...phone, bypassCSP: true }, async (page) => {

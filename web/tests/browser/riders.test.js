@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { writeSchedule } from "./city.js";
-import { launch, openPage, startServer, until } from "./support.js";
+import { launch, startServer, until, visitPage } from "./support.js";
 
 const now = () => Math.floor(Date.now() / 1_000);
 const begin = now();
@@ -58,17 +58,8 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Opens a page, hands it over, and sees that it complained of nothing. @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look */
-async function open(address, look) {
-  const { page, context, faults } = await openPage(browser);
-  try {
-    await page.goto(`${server.base}${address}`, { waitUntil: "load" });
-    await look(page);
-    assert.deepEqual(faults, [], `console of ${address}`);
-  } finally {
-    await context.close();
-  }
-}
+/** @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look */
+const open = (address, look) => visitPage(browser, `${server.base}${address}`, look);
 
 describe("a rider", () => {
   test("goes from the catalog to a network, a line and a trip", async () => {

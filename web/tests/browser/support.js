@@ -1,4 +1,5 @@
 /** A browser to look at the pages with; `LINESIDE_CHROMIUM` names it. */
+import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 export { startDemo, startServer, until } from "../server.js";
@@ -40,6 +41,23 @@ export async function openPage(browser, options = {}) {
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   return { page, context, faults };
+}
+
+/**
+ * Opens a page, hands it over, and checks that its console has no complaint.
+ * @param {import("playwright-core").Browser} browser @param {string} address
+ * @param {(page: import("playwright-core").Page) => Promise<void>} look
+ * @param {import("playwright-core").BrowserContextOptions} [options]
+ */
+export async function visitPage(browser, address, look, options = {}) {
+  const { page, context, faults } = await openPage(browser, options);
+  try {
+    await page.goto(address, { waitUntil: "load" });
+    await look(page);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
 }
 
 /** The picture of the vehicles, as text that changes when one moves. @param {import("playwright-core").Page} page */

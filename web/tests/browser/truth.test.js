@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { startProducer, writeSchedule } from "./city.js";
-import { launch, openPage, startServer, until } from "./support.js";
+import { launch, startServer, until, visitPage } from "./support.js";
 
 const TOKEN = "a token of the tests";
 const DAY_S = 86_400;
@@ -45,9 +45,9 @@ before(async () => {
   producer.feeds.set("museum-live", { positions, age: LONG_AGO_S, headerAge: LONG_AGO_S });
   const schedule = (/** @type {string} */ id) => `[[feed]]\nid = "${id}"\nurl = ${JSON.stringify(path.join(folder, id))}\n`;
   const live = (/** @type {string} */ id) => `[[feed]]\nid = "${id}-live"\nurl = "${producer.origin}/${id}-live.pb"\nformat = "gtfs-rt"\nstatic = "${id}"\npoll = "1s"\n`;
-  const config = `[admin]\ntoken = "${TOKEN}"\n${["ended", "ending", "town", "museum"].map(schedule).join("")}${["town", "museum"].map(live).join("")}`;
+  const config = `[admin]\ntoken = "${TOKEN}"\n${["ended", "ending", "town", "museum"].map(schedule).join("")}${["town", "museum"].map(live).join("")}[[feed]]\nid = "down"\nurl = "http://127.0.0.1:1/x"\nformat = "raw"\n`;
   [server, browser] = await Promise.all([startServer(folder, config, "/stops/town/s"), launch()]);
-  await Promise.all([untilState("ended", "expired"), untilState("ending", "ok"), untilState("museum-live", "stale")]);
+  await Promise.all([untilState("ended", "expired"), untilState("ending", "ok"), untilState("museum-live", "stale"), untilState("down", "failing")]);
 });
 beforeEach(async () => {
   producer.feeds.set("town-live", { positions });
@@ -60,17 +60,8 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Opens a page, hands it over, and sees that it complained of nothing. @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look */
-async function open(address, look) {
-  const { page, context, faults } = await openPage(browser);
-  try {
-    await page.goto(`${server.base}${address}`, { waitUntil: "load" });
-    await look(page);
-    assert.deepEqual(faults, [], `console of ${address}`);
-  } finally {
-    await context.close();
-  }
-}
+/** @param {string} address @param {(page: import("playwright-core").Page) => Promise<void>} look */
+const open = (address, look) => visitPage(browser, `${server.base}${address}`, look);
 const isLive = (/** @type {import("playwright-core").Page} */ page) => page.locator('#live[data-status="live"]').waitFor();
 const row = (/** @type {import("playwright-core").Page} */ page, /** @type {string} */ feed) => page.locator("#feeds tbody tr").filter({ has: page.locator(`a.feed-name[href="/feeds/${feed}"]`) });
 const stateIn = (/** @type {import("playwright-core").Page} */ page, /** @type {string} */ feed, /** @type {string} */ state) => page.locator(`[data-state-of="${feed}"][data-state="${state}"]`).first();
@@ -109,16 +100,31 @@ describe("a timetable that has ended", () => {
   });
 });
 
+describe("a feed that fails", () => {
+  test("is the first on the dashboard, with the words why in full", async () => {
+    await open("/ops", async (page) => {
+      await page.fill("#token", TOKEN);
+      await Promise.all([page.waitForURL("**/ops"), page.keyboard.press("Enter")]);
+      // An admin is shown the states as they are now, and the state was waited for.
+      assert.equal(await page.locator("#ops-rows tr[data-feed]").first().getAttribute("data-feed"), "down");
+      await isLive(page);
+      await page.locator('#ops-rows tr[data-feed]:first-child [data-state-of="down"][data-state="failing"]').waitFor();
+      const reason = page.locator('#feed-down [data-reason-of="down"]');
+      assert.ok(await reason.evaluate((it) => it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight), "not cut");
+    });
+  });
+});
+
 describe("data of eight years ago", () => {
   test("are stale, with their age in days and a date wherever riders read", async () => {
     const year = String(new Date(Date.now() - LONG_AGO_S * 1_000).getUTCFullYear());
     await open("/", async (page) => {
       assert.equal(await row(page, "museum-live").locator('[data-state="stale"]').count(), 1);
-      assert.match(await row(page, "museum-live").locator(".cell-age").innerText(), /\d{4} days/);
+      assert.match(await row(page, "museum-live").locator(".cell-age").innerText(), /\d\u202f\d{3} days/);
     });
     await open("/routes/museum/A", async (page) => {
       await page.locator('#live[data-status="stale"]').waitFor();
-      const banner = page.locator('[data-trouble-of="museum-live"]');
+      const banner = page.locator('[data-trouble]');
       assert.ok(await banner.isVisible());
       assert.ok((await banner.locator("time").innerText()).includes(year));
     });
@@ -154,7 +160,7 @@ describe("under an open page", () => {
       await isLive(page);
       producer.feeds.set("town-live", { positions, fails: true });
       await page.locator('#live[data-status="stale"]').waitFor();
-      assert.equal(await page.locator('[data-trouble-of="town-live"]').isVisible(), false);
+      assert.equal(await page.locator("[data-trouble]").isVisible(), false);
       producer.feeds.set("town-live", { positions });
       await isLive(page);
     });

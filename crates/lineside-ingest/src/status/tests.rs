@@ -184,14 +184,14 @@ fn the_reason_has_the_real_age_and_very_old_data_are_stale() {
     check(good(1000), 1000 + 900, &RULES, FeedState::Late, "more than 10 min old");
     check(good(1000), 1000 + 3_599, &RULES, FeedState::Late, "more than 50 min old");
     check(good(1000), 1000 + 7_300, &RULES, FeedState::Stale, "2 h old");
-    check(good(1000), 1000 + 3_009 * day + 5, &RULES, FeedState::Stale, "3,009 days old");
+    check(good(1000), 1000 + 3_009 * day + 5, &RULES, FeedState::Stale, "3\u{202f}009 days old");
     check(good(1000), 1000 + 4 * 3600, &strict, FeedState::Late, "4 h old");
     check(good(1000), 1000 + 2 * day, &strict, FeedState::Stale, "2 days old");
     let alerts = FeedStatus { entities: 0, tells_of_alerts_only: true, ..good(1000) };
     let about_alerts =
         Rules { expectation: Expectation { tells_of_trips: false, ..RULES.expectation }, ..RULES };
     check(alerts.clone(), 1000 + day, &about_alerts, FeedState::Ok, "is empty");
-    check(alerts, 1000 + 1_111 * day, &about_alerts, FeedState::Stale, "1,111 days old");
+    check(alerts, 1000 + 1_111 * day, &about_alerts, FeedState::Stale, "1\u{202f}111 days old");
 }
 
 #[test]

@@ -366,7 +366,7 @@ impl<'a> Board<'a> {
     fn troubles(&self) -> Markup {
         let state = self.network.state();
         let feeds = of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
-        html! { @for feed in feeds { (of_network::trouble_with_times(self.app, &feed, self.zone())) } }
+        of_network::trouble_with_times(self.app, &feeds, self.zone())
     }
 
     /// The feeds that this board is made from, and how each is doing.

@@ -244,7 +244,7 @@ impl AlertsView {
     fn live_data(&self) -> serde_json::Value {
         let channels: Vec<String> =
             self.feed_names.keys().take(CHANNELS_MAX).map(|id| format!("alerts/{id}")).collect();
-        json!({ "channels": channels, "timezone": self.zone.iana_name().unwrap_or("UTC") })
+        json!({ "channels": channels })
     }
 
     fn feed_name<'a>(&'a self, record: &'a Record) -> &'a str {

@@ -108,39 +108,48 @@ pub(super) fn feeds_with<'a>(
     feeds
 }
 
-/// The banner for riders while a feed's live data are not reliable, with the feed's state behind *Details*. The page's script
-/// shows and hides it (`web/plain/trouble.js`). `what` is missing, such as "live times"; `instead` says what the page shows.
+/// The banner for riders while live data of any of the feeds are not reliable, with each such feed and its state behind
+/// *Details*. It is dated from the first of them. The page's script keeps it (`web/plain/states.js`). `what` is missing, such as
+/// "live times"; `instead` says what the page shows.
 pub(super) fn trouble(
     app: &App,
-    feed: &Feed,
+    feeds: &[Arc<Feed>],
     zone: &TimeZone,
     what: &str,
     instead: &str,
 ) -> Markup {
-    let status = feed.status();
-    let id = feed.id().as_str();
     let now = app.now();
-    let since = status.unreliable_since.unwrap_or(now).seconds();
+    let statuses: Vec<_> = feeds.iter().map(|feed| (feed, feed.status())).collect();
+    let first = statuses.iter().filter_map(|(_, status)| status.unreliable_since).min();
+    let since = first.unwrap_or(now).seconds();
     html! {
-        div.alert.trouble data-trouble-of=(id) hidden[status.unreliable_since.is_none()] {
-            (icons::warning())
-            h2 {
-                "No reliable " (what) " since "
-                time data-trouble-since="" datetime=(words::rfc3339(since, zone)) { (words::clock_or_day(since, now.seconds(), zone)) }
-                "."
-            }
-            p { (instead) }
-            details.alert-details {
-                summary { "Details" }
-                p { (feed.config().display_name()) ": " (states::sign(id, status.state)) " " span data-reason-of=(id) { (status.reason) } }
+        @if !feeds.is_empty() {
+            div.alert.trouble data-trouble=(what) data-zone=(zone.iana_name().unwrap_or("UTC")) hidden[first.is_none()] {
+                (icons::warning())
+                h2 {
+                    "No reliable " (what) " since "
+                    time data-trouble-since="" datetime=(words::rfc3339(since, zone)) { (words::clock_or_day(since, now.seconds(), zone)) }
+                    "."
+                }
+                p { (instead) }
+                details.alert-details {
+                    summary { "Details" }
+                    @for (feed, status) in &statuses {
+                        @let id = feed.id().as_str();
+                        @let since = status.unreliable_since.map(|at| words::rfc3339(at.seconds(), zone));
+                        p data-trouble-of=(id) data-since=[since] hidden[status.unreliable_since.is_none()] {
+                            (feed.config().display_name()) ": " (states::sign(id, status.state)) " " span data-reason-of=(id) { (status.reason) }
+                        }
+                    }
+                }
             }
         }
     }
 }
 
 /// The banner of pages that show times.
-pub(super) fn trouble_with_times(app: &App, feed: &Feed, zone: &TimeZone) -> Markup {
-    trouble(app, feed, zone, "live times", "Times below are from the timetable or out of date.")
+pub(super) fn trouble_with_times(app: &App, feeds: &[Arc<Feed>], zone: &TimeZone) -> Markup {
+    trouble(app, feeds, zone, "live times", "Times below are from the timetable or out of date.")
 }
 
 #[cfg(test)]

@@ -65,9 +65,11 @@ pub(super) async fn page(
 }
 
 fn reply(line: &Line<'_>, times: &LineTimes) -> Response {
-    let title = line.title();
+    let (line_title, network) = (line.title(), of_network::name(line.app, line.network));
+    let title = format!("{line_title} · {network}");
     let mut page = Page::new(&title, Section::Networks);
-    page.description = Some(format!("Stops, times and vehicles of {title}, in real time."));
+    page.description =
+        Some(format!("Stops, times and vehicles of {line_title} of {network}, in real time."));
     page.styles = &["delays.css", "riders.css", favourites::STYLE];
     page.scripts = &["route.js", favourites::SCRIPT];
     page.refresh = Some(REFRESH_S);
@@ -216,9 +218,7 @@ impl<'a> Line<'a> {
                     a.small.target href="#times" { "Times" }
                 }
                 (of_network::timetable_end(self.network))
-                @for feed in feeds {
-                    (of_network::trouble(self.app, &feed, zone, "live positions", "Vehicles below are where they were last seen."))
-                }
+                (of_network::trouble(self.app, &feeds, zone, "live positions", "Vehicles below are where they were last seen."))
             }
         }
     }
@@ -339,7 +339,6 @@ impl<'a> Line<'a> {
             "now": self.network.now().0,
             "wall": self.app.now().0,
             "channel": format!("route/{}/{}", self.feed_id(), encode_segment(id)),
-            "timezone": self.timetable.timezone_name(),
         })
     }
 }

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Route, Timetable};
 use lineside_hub::encode_segment;
 use lineside_ingest::{
-    DepartureStatus, Feed, Network, Record, TripCall, TripNotFound, TripQuery, TripRun,
+    DepartureStatus, Network, Record, TripCall, TripNotFound, TripQuery, TripRun,
 };
 use maud::{Markup, html};
 use serde_json::json;
@@ -27,6 +27,8 @@ use crate::http::{Parameters, Refusal, aside, found};
 const REFRESH_S: u32 = 30;
 /// Real-time feeds whose channel of the trip the page follows.
 const CHANNELS_MAX: usize = 16;
+/// Stops before the next one from which on they are collapsed, so that the next stop is on the first screen.
+const COLLAPSED_CALLS_MIN: usize = 3;
 
 /// The address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated trip; both may
 /// be empty.
@@ -192,13 +194,7 @@ impl<'a> TripView<'a> {
                 (self.troubles())
                 (alerts::markup(&self.alerts))
                 (self.standing(next))
-                section.card aria-label="Calls" {
-                    @if self.run.calls.is_empty() { p.board-empty { "No stops are announced for this trip." } }
-                    ol.trip-calls.is-stale[self.is_stale] {
-                        @for (index, call) in self.run.calls.iter().enumerate() { (self.call(call, index, next)) }
-                    }
-                    @if self.run.n_left_out > 0 { p.more.soft { "and " (words::count(self.run.n_left_out as u64, "more stop", "more stops")) } }
-                }
+                (self.calls(next))
                 (self.details())
                 (states::templates())
                 (layout::data_island("live-page-data", &self.live_data()))
@@ -206,16 +202,13 @@ impl<'a> TripView<'a> {
         }
     }
 
-    /// Banners of the feed that its live times are from; where none are, of the feeds that may have them.
+    /// The banner of the feed that its live times are from; where none are, of the feeds that may have them.
     fn troubles(&self) -> Markup {
         let state = self.network.state();
-        let feeds = of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
-        let is_source = |feed: &Feed| self.run.source.as_ref().is_none_or(|it| it == feed.id());
-        html! {
-            @for feed in feeds.iter().filter(|feed| is_source(feed)) {
-                (of_network::trouble_with_times(self.app, feed, self.zone()))
-            }
-        }
+        let mut feeds =
+            of_network::feeds_with(self.app, self.network, &state, state.trip_updates());
+        feeds.retain(|feed| self.run.source.as_ref().is_none_or(|source| source == feed.id()));
+        of_network::trouble_with_times(self.app, &feeds, self.zone())
     }
 
     /// The ids, for whoever looks after the data.
@@ -285,7 +278,7 @@ impl<'a> TripView<'a> {
                 p.trip-standing {
                     span class=(format!("delay tone-{}", said.tone)) { (said.words) }
                     @if has_begun { " Next stop: " } @else { " Starts at " }
-                    strong { (self.stop_name(call)) }
+                    strong { a.target href="#next" { (self.stop_name(call)) } }
                     @if let Some(at) = call.time() { ", " (self.time(at)) }
                 }
             } @else if !self.run.calls.is_empty() {
@@ -294,17 +287,48 @@ impl<'a> TripView<'a> {
         }
     }
 
-    fn call(&self, call: &TripCall, index: usize, next: Option<usize>) -> Markup {
-        let said = words::delay(call.status.as_str(), call.delay.map(i64::from));
+    /// The list of calls. Of a trip under way, the stops before the next one are behind a line that says how many there are.
+    fn calls(&self, next: Option<usize>) -> Markup {
+        let n_earlier = next.filter(|next| *next >= COLLAPSED_CALLS_MIN).unwrap_or(0);
+        let (earlier, ahead) = self.run.calls.split_at(n_earlier);
+        let list = |calls: &[TripCall], first: usize| {
+            html! {
+                ol.trip-calls.is-stale[self.is_stale] start=[(first > 0).then_some(first + 1)] {
+                    @for (at, call) in calls.iter().enumerate() { (self.call(call, next == Some(first + at))) }
+                }
+            }
+        };
+        html! {
+            section.card aria-label="Calls" {
+                @if self.run.calls.is_empty() { p.board-empty { "No stops are announced for this trip." } }
+                @if !earlier.is_empty() {
+                    details.earlier-calls id="earlier-calls" {
+                        summary { (words::count(n_earlier as u64, "earlier stop", "earlier stops")) }
+                        (list(earlier, 0))
+                    }
+                }
+                (list(ahead, n_earlier))
+                @if self.run.n_left_out > 0 { p.more.soft { "and " (words::count(self.run.n_left_out as u64, "more stop", "more stops")) } }
+            }
+        }
+    }
+
+    fn call(&self, call: &TripCall, is_next: bool) -> Markup {
         let is_off = matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let is_past = !is_off && call.time().is_some_and(|at| at < self.now);
+        let delay = call.delay.map(i64::from);
+        let said = if is_past {
+            words::passed(call.status.as_str(), delay)
+        } else {
+            words::delay(call.status.as_str(), delay)
+        };
         // Within a minute both would be shown as the same time.
         let minute = |at: i64| at.div_euclid(60);
         let expected = call.expected.filter(|at| Some(minute(*at)) != call.scheduled.map(minute));
         let waits =
             call.arrival.zip(call.scheduled).filter(|(arrives, leaves)| leaves - arrives >= 60);
         html! {
-            li.is-off[is_off].is-past[is_past] data-stop=(call.stop_id) data-status=(call.status.as_str()) aria-current=[(next == Some(index)).then_some("step")] {
+            li.is-off[is_off].is-past[is_past] data-stop=(call.stop_id) id=[is_next.then_some("next")] data-status=(call.status.as_str()) aria-current=[is_next.then_some("step")] {
                 span.call-times {
                     @match (expected, call.scheduled) {
                         (Some(expected), Some(scheduled)) => { s.was { span.visually-hidden { "scheduled " } (self.time(scheduled)) } " " strong { (self.time(expected)) } }
@@ -348,7 +372,7 @@ impl<'a> TripView<'a> {
             .filter(|_| !self.run.trip_id.is_empty())
             .map(|feed| format!("trip/{}/{id}", feed.id()))
             .collect();
-        json!({ "channels": channels, "timezone": self.timetable.timezone_name(), "wall": self.app.now().0 })
+        json!({ "channels": channels, "wall": self.app.now().0 })
     }
 }
 

@@ -64,6 +64,17 @@ pub(super) fn delay(status: &str, delay: Option<i64>) -> Delay {
     }
 }
 
+/// The same for a call that the trip has passed, with the last known delay. A timetable alone does not say when the trip was there.
+pub(super) fn passed(status: &str, seconds: Option<i64>) -> Delay {
+    let last = delay(status, seconds);
+    match last.tone {
+        "cancelled" => last,
+        "scheduled" => Delay { words: "Passed".to_owned(), ..last },
+        "on-time" => Delay { words: "Passed on time".to_owned(), ..last },
+        _ => Delay { words: format!("Passed, {}", last.words), ..last },
+    }
+}
+
 /// How long until a moment, as a board says it.
 pub(super) fn due(seconds: i64) -> String {
     if seconds < -30 {
@@ -87,7 +98,7 @@ pub(super) fn age(seconds: i64) -> String {
         1..120 => format!("{seconds} s ago"),
         120..7_200 => format!("{} min ago", seconds / 60),
         7_200..172_800 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} days ago", seconds / 86_400),
+        _ => format!("{} days ago", number((seconds / 86_400).unsigned_abs())),
     }
 }
 
@@ -99,7 +110,7 @@ pub(super) fn span(seconds: u64) -> String {
         2..120 => format!("{seconds} seconds"),
         120..7_200 => format!("{} minutes", seconds / 60),
         7_200..172_800 => format!("{} hours", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
+        _ => format!("{} days", number(seconds / 86_400)),
     }
 }
 
@@ -183,6 +194,12 @@ pub(super) fn number(value: u64) -> String {
     grouped(value)
 }
 
+/// A number of at least zero with one decimal and thin spaces between thousands.
+pub(super) fn decimal(value: f64) -> String {
+    let tenths = (value * 10.0).round() as u64;
+    format!("{}.{}", number(tenths / 10), tenths % 10)
+}
+
 /// A short time, as figures show it.
 pub(super) fn duration(seconds: f64) -> String {
     if seconds == 0.0 {
@@ -198,7 +215,7 @@ pub(super) fn duration(seconds: f64) -> String {
     } else if seconds < 7_200.0 {
         format!("{} min", (seconds / 60.0).floor())
     } else {
-        format!("{} h", (seconds / 3_600.0).floor())
+        format!("{} h", number((seconds / 3_600.0) as u64))
     }
 }
 
@@ -213,10 +230,10 @@ pub(super) fn bytes(value: u64) -> String {
     const MIB: u64 = 1 << 20;
     const GIB: u64 = 1 << 30;
     match value {
-        0..KIB => format!("{value} bytes"),
-        KIB..MIB => format!("{:.1} KiB", value as f64 / KIB as f64),
-        MIB..GIB => format!("{:.1} MiB", value as f64 / MIB as f64),
-        _ => format!("{:.1} GiB", value as f64 / GIB as f64),
+        0..KIB => format!("{} bytes", number(value)),
+        KIB..MIB => format!("{} KiB", decimal(value as f64 / KIB as f64)),
+        MIB..GIB => format!("{} MiB", decimal(value as f64 / MIB as f64)),
+        _ => format!("{} GiB", decimal(value as f64 / GIB as f64)),
     }
 }
 
@@ -259,6 +276,15 @@ pub(super) mod tests {
                 (case[2].as_str(), case[3].as_str())
             );
         }
+    }
+
+    #[test]
+    fn a_passed_call_keeps_its_last_delay() {
+        let said = |status, seconds| passed(status, seconds).words;
+        assert_eq!(said("scheduled", None), "Passed");
+        assert_eq!(said("realtime", Some(0)), "Passed on time");
+        assert_eq!(said("realtime", Some(125)), "Passed, 2 min late");
+        assert_eq!(said("skipped", None), delay("skipped", None).words);
     }
 
     #[test]

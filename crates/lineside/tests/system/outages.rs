@@ -9,17 +9,21 @@ use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::{until, until_json};
 
-/// The banner about a feed, up to the end of its element's first tag and after it; `None` without one.
+/// The banner that lists a feed: its element's first tag, and what follows; `None` without one.
 fn banner<'a>(page: &'a str, feed: &str) -> Option<(&'a str, &'a str)> {
-    let (_, rest) = page.split_once(&format!("data-trouble-of=\"{feed}\""))?;
-    rest.split_once('>')
+    let (tag, rest) = page.split_once("data-trouble=")?.1.split_once('>')?;
+    rest.contains(&format!("data-trouble-of=\"{feed}\"")).then_some((tag, rest))
 }
 
 fn is_shown(page: &str, feed: &str) -> bool {
-    banner(page, feed).is_some_and(|(tag, _)| !tag.contains("hidden"))
+    let Some((tag, rest)) = banner(page, feed) else { return false };
+    let (_, entry) = rest.split_once(&format!("data-trouble-of=\"{feed}\"")).unwrap();
+    let (entry, _) = entry.split_once('>').unwrap();
+    assert!(tag.contains("hidden") <= entry.contains("hidden"), "{tag} {entry}");
+    !entry.contains("hidden")
 }
 
-/// Since when a banner says that live data are missing, in seconds.
+/// Since when the banner that lists a feed says that live data are missing, in seconds.
 fn since(page: &str, feed: &str) -> i64 {
     let (_, rest) = banner(page, feed).unwrap();
     let (_, rest) = rest.split_once("datetime=\"").unwrap();
@@ -105,17 +109,19 @@ async fn a_feed_that_never_delivered_is_named_and_one_of_alerts_is_not() {
     // Nothing listens on port 1.
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
-         [[feed]]\nid = \"town-trips\"\nurl = \"http://127.0.0.1:1/tu.pb\"\nstatic = \"town\"\npoll = \"1s\"\n",
+         [[feed]]\nid = \"town-trips\"\nurl = \"http://127.0.0.1:1/tu.pb\"\nstatic = \"town\"\npoll = \"1s\"\n\
+         [[feed]]\nid = \"town-other\"\nurl = \"http://127.0.0.1:1/other.pb\"\nstatic = \"town\"\npoll = \"1s\"\n",
         schedule.to_str().unwrap(),
     );
     let server = ServerProcess::serving(folder.path(), text);
-    for (feed, state) in [("town", "ok"), ("town-trips", "failing")] {
+    for (feed, state) in [("town", "ok"), ("town-trips", "failing"), ("town-other", "failing")] {
         let url = format!("{}/api/v1/feeds/{feed}", server.url);
         until_json(&url, |found| found["state"] == state).await;
     }
     for path in ["/stops/town/S", "/routes/town/A", "/trips/town/a1"] {
         let page = get(&format!("{}{path}", server.url)).await.text().await.unwrap();
-        assert!(is_shown(&page, "town-trips"), "{path}: {page}");
+        assert!(is_shown(&page, "town-trips") && is_shown(&page, "town-other"), "{path}: {page}");
+        assert_eq!(page.matches("data-trouble=").count(), 1, "one banner for both: {page}");
     }
     server.stop("-TERM");
 

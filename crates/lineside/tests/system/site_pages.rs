@@ -49,6 +49,22 @@ async fn every_page_has_a_description_a_picture_and_its_own_address() {
 }
 
 #[tokio::test]
+async fn a_page_with_an_atom_feed_links_to_it_in_sight() {
+    let server = shared_demo();
+    for path in ["/", "/feeds/city", "/ops"] {
+        let page = page(&format!("{server}{path}")).await;
+        let atom =
+            attribute(&page, "rel=\"alternate\" type=\"application/atom+xml\"", "href").unwrap();
+        let (_, main) = page.split_once("<main").unwrap();
+        let link =
+            main.find(&format!("href=\"{atom}\"")).unwrap_or_else(|| panic!("{path}: {page}"));
+        let before = &main[..link];
+        let folds = (before.matches("<details").count(), before.matches("</details>").count());
+        assert_eq!(folds.0, folds.1, "{path}: not inside a fold");
+    }
+}
+
+#[tokio::test]
 async fn each_kind_of_page_describes_itself() {
     let server = shared_demo();
     let mut seen = std::collections::BTreeMap::new();
@@ -97,6 +113,12 @@ async fn a_title_follows_what_the_page_shows() {
     let on_map = titled(&format!("/map?stop=city:{id}")).await;
     assert!(on_map.contains(name), "{on_map}");
     assert!(titled(&format!("/stops/city/{id}")).await.contains(name));
+    // A line of another network may have the same name.
+    let line = page(&format!("{server}/routes/city/B21")).await;
+    let description = attribute(&line, "name=\"description\"", "content").unwrap();
+    for text in [title(&line), description] {
+        assert!(text.contains("Line 21") && text.contains("Lindhaven"), "{text}");
+    }
     assert_eq!(titled("/map").await, "Map · Lineside");
     // A shared stop stays that stop, without the rest of the view.
     let shared = page(&format!("{server}/map?at=1,2,3&stop=city-vehicles:{id}")).await;

@@ -112,9 +112,9 @@ impl Column {
                 format!("{} · {}", words::duration(took.p50), words::duration(took.p99))
             }),
             Self::Out => words::bytes(feed.served.bytes),
-            Self::Amplification => {
-                feed.amplification.map_or_else(nothing, |times| format!("{times:.1} ×"))
-            }
+            Self::Amplification => feed
+                .amplification
+                .map_or_else(nothing, |times| format!("{} ×", words::decimal(times))),
             Self::Subscribers => words::number(feed.subscribers),
             Self::Lag => match lag(feed, now) {
                 Some(seconds) => words::age(seconds),
