@@ -142,8 +142,9 @@ impl Poller {
             return Err(Failure::new(FailureCode::Empty, "the body has nothing in it"));
         };
         match self.status.format {
-            // Once its format is known, the decoder says what is wrong with bytes that no longer look like it.
-            Some(known) if !self.anew => Ok(known),
+            // Once its format is known, the decoder says what is wrong with bytes that no longer look like it. Raw is only what
+            // was not recognised: the answer before may have been an error message.
+            Some(known) if !self.anew && known != Format::Raw => Ok(known),
             _ => Ok(format),
         }
     }

@@ -326,6 +326,23 @@ async fn raw_feeds_are_kept_as_they_are() {
 }
 
 #[tokio::test]
+async fn a_first_answer_that_is_an_error_message_does_not_decide_the_format() {
+    let refusal = http("200 OK", &[], b"{\"error\": \"too many requests\"}");
+    let upstream = Upstream::start(Answer::Bytes(refusal)).await;
+    let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("the message is served as it is", || feed.format() == Some(Format::Raw)).await;
+    upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.87))));
+    until("it is real time", || feed.format() == Some(Format::GtfsRt)).await;
+    until("its records are served", || feed.status().entities == 1).await;
+    // From then on what does not look like it is a failure.
+    upstream.set(Answer::Bytes(http("200 OK", &[], b"{\"error\": \"too many requests\"}")));
+    until("it is refused", || feed.status().last_error.is_some()).await;
+    assert_eq!(feed.format(), Some(Format::GtfsRt));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_discovery_file_that_is_served_raw_says_which_format_to_set() {
     let discovery = br#"{"last_updated":1,"ttl":60,"version":"2.3","data":{"en":{"feeds":[
         {"name":"station_information","url":"http://127.0.0.1:9/station_information.json"}]}}}"#;

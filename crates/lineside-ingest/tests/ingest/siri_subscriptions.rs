@@ -15,8 +15,8 @@ use std::{
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, FeedStatus, Inboxes, Ingest, NotTaken, Options,
-    PollQuery, Rate, Secret, Serving, SiriMode, SiriService, SiriSource, exports, exports::Part,
+    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, PollQuery, Rate,
+    Secret, Serving, SiriMode, SiriService, SiriSource, exports, exports::Part,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
 
