@@ -88,16 +88,20 @@ class OpenTripPlanner:
 
 
 def read_times(calls):
-    """Arrival, departure and whether it is cancelled, without the ends that no passenger uses."""
+    """Arrival, departure and whether it is cancelled, without the times that no passenger uses.
+
+    Those are the ends, and the times of calls that are left out: GTFS-Realtime has none, and OpenTripPlanner
+    interpolates them between the calls around (DefaultForwardsDelayInterpolator). SIRI has an expected time with the
+    delay of the call before, which OpenTripPlanner takes as it is.
+    """
     last = len(calls) - 1
-    return [
-        (
-            call["realtimeArrival"] if at > 0 else None,
-            call["realtimeDeparture"] if at < last else None,
-            call["realtimeState"] == "CANCELED",
-        )
-        for at, call in enumerate(calls)
-    ]
+    times = []
+    for at, call in enumerate(calls):
+        is_cancelled = call["realtimeState"] == "CANCELED"
+        arrival = None if at == 0 or is_cancelled else call["realtimeArrival"]
+        departure = None if at == last or is_cancelled else call["realtimeDeparture"]
+        times.append((arrival, departure, is_cancelled))
+    return times
 
 
 def build_config(feeds):

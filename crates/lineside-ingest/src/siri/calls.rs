@@ -44,7 +44,7 @@ pub(super) struct Planned<'a> {
     /// Whether nobody plans the departure, and it is aimed at when it is expected.
     is_aimed_as_expected: bool,
     pub(super) expected: Times,
-    /// Times of a call of which nothing is predicted, so that the times of the journey do not run backwards.
+    /// Times of which nothing is predicted, so that the times of the journey do not run backwards.
     /// See [`keep_order`].
     carried: Times,
     is_skipped: bool,
@@ -173,8 +173,11 @@ fn expected(
     let at_end = if is_last { delays.departure } else { None };
     let before = *carried;
     *carried = delays.departure.or(delays.arrival).or(before);
+    // A vehicle that makes up time has arrived when it departs.
+    let arrival = late(aimed.arrival, at_end.or(before));
+    let arrival = arrival.map(|time| said.departure.map_or(time, |departs| time.min(departs)));
     Times {
-        arrival: said.arrival.or_else(|| late(aimed.arrival, at_end.or(before))),
+        arrival: said.arrival.or(arrival),
         departure: said.departure.or_else(|| late(aimed.departure, *carried)),
     }
 }

@@ -27,5 +27,6 @@ mod siri_out;
 mod siri_pages;
 mod siri_producers;
 mod siri_subscriptions;
+mod siri_times;
 mod support;
 mod upstream;

@@ -42,11 +42,34 @@ pub(in crate::siri) fn forget_past(over: &mut [Planned<'_>]) {
     }
 }
 
-/// Gives times to calls of which nothing is predicted where planned times would run backwards: a call that is left out has
-/// the delay of the call before it, and no call before the first prediction is later than that.
+/// Gives times to arrivals and departures of which nothing is predicted where planned times would run backwards. A call
+/// that is left out has the delay of the call before it, no time is later than the next prediction, and none is earlier
+/// than the prediction before it.
 pub(in crate::siri) fn keep_order(calls: &mut [Planned<'_>]) {
+    carry_delays_to_skipped_calls(calls);
+    let mut next = None;
+    for event in events(calls).rev() {
+        if let (None, Some(time), Some(next)) = (event.expected, event.time(), next)
+            && time > next
+        {
+            *event.carried = Some(next);
+        }
+        next = event.expected.or(*event.carried).or(next);
+    }
+    let mut last = None;
+    for event in events(calls) {
+        if let (None, Some(time), Some(last)) = (event.expected, event.time(), last)
+            && time < last
+        {
+            *event.carried = Some(last);
+        }
+        last = event.expected.or(*event.carried).or(last);
+    }
+}
+
+fn carry_delays_to_skipped_calls(calls: &mut [Planned<'_>]) {
     let mut delay = None;
-    for call in calls.iter_mut() {
+    for call in calls {
         if call.is_skipped {
             let late = |aimed: Option<i64>| Some(aimed?.saturating_add(delay?));
             let Times { arrival, departure } = call.aimed;
@@ -55,21 +78,29 @@ pub(in crate::siri) fn keep_order(calls: &mut [Planned<'_>]) {
             delay = call.delay();
         }
     }
-    let first = first_predicted(calls);
-    let mut next: Option<i64> = None;
-    for (index, call) in calls.iter_mut().enumerate().rev() {
-        let is_open = call.through().is_none() && (call.is_skipped || index < first);
-        if let Some(next) = next.filter(|_| is_open) {
-            let bounded = |carried: Option<i64>, aimed: Option<i64>| match carried.or(aimed) {
-                Some(time) if time > next => Some(next),
-                _ => carried,
-            };
-            let Times { arrival, departure } = call.carried;
-            call.carried = Times {
-                arrival: bounded(arrival, call.aimed.arrival),
-                departure: bounded(departure, call.aimed.departure),
-            };
-        }
-        next = call.due().or(call.carried.arrival).or(call.carried.departure).or(next);
+}
+
+/// An arrival or a departure.
+struct CallEvent<'c> {
+    aimed: Option<i64>,
+    expected: Option<i64>,
+    carried: &'c mut Option<i64>,
+}
+
+impl CallEvent<'_> {
+    /// Its time where nothing is predicted of it.
+    fn time(&self) -> Option<i64> {
+        self.carried.or(self.aimed)
     }
+}
+
+/// The arrivals and departures in the order of the journey.
+fn events<'c>(calls: &'c mut [Planned<'_>]) -> impl DoubleEndedIterator<Item = CallEvent<'c>> {
+    calls.iter_mut().flat_map(|call| {
+        let Planned { aimed, expected, carried: Times { arrival, departure }, .. } = call;
+        [
+            CallEvent { aimed: aimed.arrival, expected: expected.arrival, carried: arrival },
+            CallEvent { aimed: aimed.departure, expected: expected.departure, carried: departure },
+        ]
+    })
 }
