@@ -19,6 +19,7 @@ use crate::{
     bounds::Extent,
     config::FeedId,
     feed::Held,
+    limits::LOAD_MEMORY_DEFAULT,
     record::{Body, DatasetRecord, Record},
     search::StopIndex,
     snapshot::{Snapshot, default_file_name, media_type},
@@ -29,16 +30,28 @@ use crate::{
 const WAYS_KEPT: table::Limits = table::Limits { entries: 1_000, weight: 16 << 20, age: None };
 
 /// How much of a schedule is read before it is refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
     gtfs: gtfs::Limits,
     netex: netex::Limits,
+    /// Bytes that all loads at the same time may take together, about.
+    pub(crate) memory: u64,
+}
+
+impl Default for LoadLimits {
+    fn default() -> LoadLimits {
+        LoadLimits {
+            gtfs: gtfs::Limits::default(),
+            netex: netex::Limits::default(),
+            memory: LOAD_MEMORY_DEFAULT,
+        }
+    }
 }
 
 impl LoadLimits {
     /// Those of a load that may take about this much memory. From 4 GiB on they are those of the formats.
     pub fn for_memory(bytes: u64) -> LoadLimits {
-        let LoadLimits { gtfs, netex } = LoadLimits::default();
+        let LoadLimits { gtfs, netex, .. } = LoadLimits::default();
         let total_bytes = gtfs.total_bytes.min(bytes.saturating_mul(3));
         let gtfs = gtfs::Limits {
             entry_bytes: gtfs.entry_bytes.min(total_bytes),
@@ -54,7 +67,7 @@ impl LoadLimits {
             ..netex.files
         };
         let record_bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(netex.record_bytes);
-        LoadLimits { gtfs, netex: netex::Limits { files, record_bytes, ..netex } }
+        LoadLimits { gtfs, netex: netex::Limits { files, record_bytes, ..netex }, memory: bytes }
     }
 }
 
@@ -120,7 +133,7 @@ impl Dataset {
         fetched_at: UnixMillis,
         limits: &LoadLimits,
     ) -> Result<Dataset, Error> {
-        let LoadLimits { gtfs: table_limits, netex: limits } = limits;
+        let LoadLimits { gtfs: table_limits, netex: limits, .. } = limits;
         let mut files = netex::Source::new(body, &limits.files)?;
         let (publication, mut problems) = netex::decode(&mut files, limits)?;
         // The zip for whoever asks for it, and the timetable as the rows come.

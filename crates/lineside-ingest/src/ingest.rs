@@ -14,7 +14,7 @@ use lineside_hub::{
     Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
 };
 use lineside_sync::{Clock, histogram};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -29,7 +29,8 @@ use crate::{
     inbox::Inboxes,
     inspector::Inspector,
     kept::Kept,
-    limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
+    limits::{READY_AFTER, SEARCH_LIMIT_MAX},
+    load_budget::LoadBudget,
     network::{Network, NetworkWriter},
     poll::{Poller, Shared, Slots},
     saved::Snapshots,
@@ -124,7 +125,7 @@ impl Ingest {
         let shared = Shared {
             sources: Sources::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
             clock: Arc::clone(&clock),
-            loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+            loads: Arc::new(LoadBudget::new(load_limits.memory)),
             load_limits: Arc::new(load_limits),
             slots: Slots::new(),
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),

@@ -41,6 +41,7 @@ mod ingest;
 mod inspector;
 mod kept;
 pub mod limits;
+mod load_budget;
 mod matches;
 mod network;
 mod normalize;

@@ -62,6 +62,8 @@ pub(crate) const INPUT_RETRY: Duration = Duration::from_millis(20);
 pub(crate) const SOURCE_TEST_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Schedules that are decoded at the same time; each may hold a whole timetable under construction.
 pub(crate) const LOADS_AT_ONCE: usize = 2;
+/// Bytes that they may take together unless the operator says otherwise, about.
+pub const LOAD_MEMORY_DEFAULT: u64 = 4 << 30;
 /// Bytes that the changes or the state of one message hold at most (docs/protocol/messages.md).
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 /// A record whose JSON could exceed this is refused: it would not fit any message.

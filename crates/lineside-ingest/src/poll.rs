@@ -16,7 +16,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use lineside_formats::Format;
 use lineside_sync::{Clock, UnixMillis, stage};
 use smol_str::ToSmolStr;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -39,6 +39,7 @@ use crate::{
     ingest::Tasks,
     inspector::Inspector,
     limits::POLL_MIN,
+    load_budget::LoadBudget,
     network::NetworkQueue,
     saved::{Keeper, Snapshots},
     schedule::{Asked, Spread},
@@ -82,7 +83,7 @@ pub(crate) struct Poller {
     rules: Rules,
     health: Health,
     /// How many schedules may be decoded at once.
-    loads: Arc<Semaphore>,
+    loads: Arc<LoadBudget>,
     load_limits: Arc<LoadLimits>,
     conversions: Conversions,
     status: FeedStatus,
@@ -116,7 +117,7 @@ pub(crate) struct Poller {
 pub(crate) struct Shared {
     pub(crate) sources: Sources,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) loads: Arc<Semaphore>,
+    pub(crate) loads: Arc<LoadBudget>,
     pub(crate) load_limits: Arc<LoadLimits>,
     pub(crate) slots: Slots,
     pub(crate) spread: Arc<Spread>,

@@ -18,6 +18,7 @@ use crate::{
     dataset::{Dataset, LoadLimits},
     fetch::{Body, Failure, FailureCode, FetchFailure, Fetched, Fetcher},
     limits::SOURCE_TEST_WAIT_MAX,
+    load_budget::estimate_load_bytes,
     normalize::seconds,
     poll::{decode_message, first_question},
     source::{SiriMode, SiriSource},
@@ -94,7 +95,9 @@ impl Ingest {
         };
         let (status, bytes) = (body.status, body.bytes.clone());
         let limits = Arc::clone(&self.shared.load_limits);
-        let _load = self.shared.loads.acquire().await;
+        let body_bytes = bytes.clone();
+        let estimate = tokio::task::spawn_blocking(move || estimate_load_bytes(&body_bytes)).await;
+        let _load = self.shared.loads.admit(estimate.unwrap_or(u64::MAX)).await;
         let result = read(&config, body, took, clock.wall(), slot, limits).await;
         result.map_err(|failure| failed(failure.of_reply(status, bytes.len() as u64, None)))
     }

@@ -17,6 +17,7 @@ use crate::{
     feed::Refused,
     fetch::{Body, Failure, FailureCode},
     limits::HASHED_AT_ONCE_MAX,
+    load_budget::estimate_load_bytes,
     network::Input,
     normalize::seconds,
     record::FeedRecord,
@@ -161,7 +162,9 @@ impl Poller {
             return Err(Failure::new(FailureCode::Decode, detail));
         }
         let id = self.feed.id().clone();
-        let permit = self.loads.clone().acquire_owned().await;
+        let body = bytes.clone();
+        let estimate = tokio::task::spawn_blocking(move || estimate_load_bytes(&body)).await;
+        let permit = self.loads.admit(estimate.map_err(|_| broken())?).await;
         let network = self.feed.network();
         let began = network.begin();
         let came = bytes.clone();

@@ -73,7 +73,7 @@ const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
 const FRAME_DEFAULT: usize = 256 * 1024;
 
 /// What a schedule may come to while it is loaded, unless configured.
-const LOAD_MEMORY_DEFAULT: u64 = 4 << 30;
+const LOAD_MEMORY_DEFAULT: u64 = lineside_ingest::limits::LOAD_MEMORY_DEFAULT;
 /// What unsent replies may hold, unless configured.
 const UNSENT_BYTES_DEFAULT: usize = 1 << 30;
 

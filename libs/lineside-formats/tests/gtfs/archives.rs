@@ -147,6 +147,17 @@ fn bombs_are_refused() {
 }
 
 #[test]
+fn a_file_that_inflates_to_more_than_the_list_says_is_refused() {
+    let mut archive = zip_of_town(str::to_owned);
+    let entries: Vec<usize> =
+        (0..archive.len() - 4).filter(|&at| archive[at..at + 4] == *b"PK\x01\x02").collect();
+    let last = entries[entries.len() - 1];
+    // The inflated size stands 24 bytes into each entry of the list.
+    archive[last + 24..last + 28].copy_from_slice(&1_u32.to_le_bytes());
+    check_refused(&archive, ErrorKind::Decode, "declared");
+}
+
+#[test]
 fn entries_that_share_bytes_are_refused() {
     let mut bytes = zip_of_town(str::to_owned);
     // The local header offset stands 42 bytes into each entry of the central directory: make the
