@@ -25,17 +25,10 @@ pub(crate) fn list_last_stops(timetable: &Timetable, stop: StopIdx) -> Vec<Strin
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::gtfs::{self, Limits, TextFiles};
-
     use super::*;
+    use crate::test_schedule::load_line;
 
-    const FEED: &str = "\
-# agency.txt
-agency_id,agency_name,agency_url,agency_timezone
-a,A,https://a.example,Europe/Oslo
-# routes.txt
-route_id,agency_id,route_short_name,route_type
-r,a,7,3
+    const TABLES: &str = "\
 # stops.txt
 stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
 s,Central,59.9,10.7,1,
@@ -43,9 +36,6 @@ p1,Central,59.9,10.7,0,s
 p2,Central,59.9,10.7,0,s
 n,North,59.95,10.7,0,
 e,East,59.9,10.8,0,
-# calendar.txt
-service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-d,1,1,1,1,1,1,1,20260101,20261231
 # trips.txt
 route_id,service_id,trip_id
 r,d,north
@@ -67,8 +57,7 @@ back,08:10:00,08:10:00,p2,2
 
     #[test]
     fn a_station_names_where_its_trips_go_and_not_itself() {
-        let mut files = TextFiles::parse(FEED);
-        let (timetable, _) = gtfs::load(&mut files, &Limits::default()).expect("the feed is sound");
+        let timetable = load_line(TABLES);
         let towards = |id| list_last_stops(&timetable, timetable.find_stop(id).expect("a stop"));
         assert_eq!(towards("s"), ["North", "East"], "two patterns go north, one goes east");
         assert_eq!(towards("p2"), ["East"], "a trip that ends here goes nowhere");

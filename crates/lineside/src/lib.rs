@@ -49,6 +49,8 @@ mod server;
 mod settings;
 mod shutdown;
 mod spelling;
+#[cfg(test)]
+mod test_schedule;
 mod token;
 mod validators;
 mod visitors;

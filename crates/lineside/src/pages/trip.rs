@@ -112,24 +112,14 @@ pub(super) fn parse_time(text: &str) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::gtfs::{self, Limits, TextFiles};
-
     use super::*;
+    use crate::test_schedule::load_line;
 
-    const FEED: &str = "\
-# agency.txt
-agency_id,agency_name,agency_url,agency_timezone
-a,A,https://a.example,Europe/Oslo
-# routes.txt
-route_id,agency_id,route_short_name,route_type
-r,a,7,3
+    const TABLES: &str = "\
 # stops.txt
 stop_id,stop_name,stop_lat,stop_lon,platform_code
 s1,First,59.9,10.7,
 s2,Last,59.91,10.71,B
-# calendar.txt
-service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-d,1,1,1,1,1,1,1,20260101,20261231
 # trips.txt
 route_id,service_id,trip_id
 r,d,late
@@ -146,8 +136,7 @@ often,00:10:00,00:10:00,s2,2
 ";
 
     fn sheet(trip: &str, start: Option<&str>) -> TripSheet {
-        let mut files = TextFiles::parse(FEED);
-        let (timetable, _) = gtfs::load(&mut files, &Limits::default()).expect("the feed is sound");
+        let timetable = load_line(TABLES);
         let trip = timetable.find_trip(trip).expect("the trip is there");
         let date = parse_date("20260115").expect("a date");
         sheet_of(&timetable, trip, date, start.and_then(parse_time))
