@@ -1,6 +1,6 @@
 //! When a time of the schedule is: service days, changes of clocks, calendars and their exceptions.
 
-use jiff::{Timestamp, civil::date, tz::TimeZone};
+use jiff::{Timestamp, ToSpan as _, civil::date, tz::TimeZone};
 use lineside_formats::gtfs::Timetable;
 
 use super::{load, load_sound, town};
@@ -107,4 +107,27 @@ week,20240606,1
     assert!(!runs(week, 2023, 12, 29) && !runs(week, 2025, 1, 1));
     assert!(runs(extra, 2025, 1, 1) && !runs(extra, 2025, 1, 2) && !runs(extra, 2024, 6, 3));
     assert_eq!(timetable.service_range(), Some((date(2024, 1, 1), date(2025, 1, 1))));
+    // Each day's trips are those of the services that run on it, also where the range is cut.
+    let days = |from: jiff::civil::Date, until| {
+        let days = from.series(1.day()).take_while(move |day| *day <= until);
+        let runs = |service, day| u64::from(timetable.is_active(service, day));
+        days.map(|day| runs(week, day) + runs(extra, day)).collect::<Vec<_>>()
+    };
+    for (from, until) in [
+        (date(2023, 12, 1), date(2025, 2, 1)),
+        (date(2024, 6, 6), date(2024, 6, 8)),
+        (date(2024, 6, 6), date(2024, 6, 6)),
+        (date(2024, 6, 7), date(2024, 6, 6)),
+    ] {
+        assert_eq!(timetable.count_trips_by_day(from, until), days(from, until), "{from}");
+    }
+}
+
+#[test]
+fn a_trip_of_frequencies_counts_once_per_run() {
+    let frequencies = "trip_id,start_time,end_time,headway_secs\nout,06:00:00,07:00:00,600\nout,07:00:00,07:10:00,600\n";
+    let timetable = load_sound(town().with("frequencies.txt", frequencies));
+    let monday = date(2024, 6, 3);
+    let plain = load_sound(town()).count_trips_by_day(monday, monday);
+    assert_eq!(timetable.count_trips_by_day(monday, monday), [plain[0] + 6]);
 }

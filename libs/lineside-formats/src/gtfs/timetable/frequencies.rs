@@ -30,6 +30,12 @@ impl Frequency {
         // Every value lies between `start` and `end`, which are i32.
         (first..=last).step_by(headway as usize).map(|run| run as i32)
     }
+
+    /// The number of its runs.
+    pub(crate) fn n_runs(&self) -> u64 {
+        let length = i64::from(self.end) - i64::from(self.start);
+        length.max(0).unsigned_abs().div_ceil(u64::from(self.headway.max(1).unsigned_abs()))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -80,5 +86,8 @@ mod tests {
         assert_eq!(runs(200, 300), [200, 300]);
         assert!(runs(301, 10_000).is_empty());
         assert!(runs(-50, 99).is_empty());
+        assert_eq!(frequency.n_runs(), 3);
+        assert_eq!(Frequency { end: 401, ..frequency }.n_runs(), 4);
+        assert_eq!(Frequency { end: 100, ..frequency }.n_runs(), 0);
     }
 }

@@ -1,9 +1,9 @@
 //! Services: the days on which trips run. A week and its exceptions, never unrolled, so a calendar
 //! of a thousand years costs as much as one of a week.
 
-use jiff::civil::Date;
+use jiff::{ToSpan as _, civil::Date};
 
-use super::{Groups, ServiceIdx, Text, Timetable};
+use super::{Frequency, Groups, ServiceIdx, Text, Timetable};
 
 /// A service of `calendar.txt`, `calendar_dates.txt` or both.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +46,71 @@ impl Services {
         if let Some(exception) = exceptions.get(at).filter(|exception| exception.date == date) {
             return exception.runs;
         }
-        let row = &self.rows[service.get()];
-        let weekday = date.weekday().to_monday_zero_offset();
-        row.weekdays & (1 << weekday) != 0 && (row.start..=row.end).contains(&date)
+        self.rows[service.get()].is_regular_on(date)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<ServiceRow>() + self.exceptions.memory_bytes()
     }
+
+    /// For each day from `first` to `last`, the sum of `weights` of the services that run on it.
+    fn sum_by_day(&self, weights: &[u64], first: Date, last: Date) -> Vec<u64> {
+        let index_of = |date: Date| usize::try_from((date - first).get_days()).unwrap_or(0);
+        if last < first {
+            return Vec::new();
+        }
+        let n_days = index_of(last) + 1;
+        // By day and weekday: the weight of the weeks that begin on the day, and of those that ended the day before.
+        let mut begun = vec![[0_u64; 7]; n_days + 1];
+        let mut ended = begun.clone();
+        for (row, &weight) in self.rows.iter().zip(weights) {
+            let (start, end) = (row.start.max(first), row.end.min(last));
+            if start > end {
+                continue;
+            }
+            for weekday in (0..7).filter(|weekday| row.weekdays & (1 << weekday) != 0) {
+                begun[index_of(start)][weekday] += weight;
+                ended[index_of(end) + 1][weekday] += weight;
+            }
+        }
+        let mut running = [0_u64; 7];
+        let mut sums = Vec::with_capacity(n_days);
+        for (day, date) in first.series(1.day()).take(n_days).enumerate() {
+            for weekday in 0..7 {
+                running[weekday] = running[weekday] + begun[day][weekday] - ended[day][weekday];
+            }
+            sums.push(running[weekday_of(date)]);
+        }
+        for (service, &weight) in weights.iter().enumerate() {
+            let mut previous = None;
+            for exception in self.exceptions.of(service) {
+                // Of two for one date the first counts.
+                let is_first = previous.replace(exception.date) != Some(exception.date);
+                if !is_first || !(first..=last).contains(&exception.date) {
+                    continue;
+                }
+                let sum = &mut sums[index_of(exception.date)];
+                match (exception.runs, self.rows[service].is_regular_on(exception.date)) {
+                    (true, false) => *sum += weight,
+                    (false, true) => *sum -= weight,
+                    _ => {}
+                }
+            }
+        }
+        sums
+    }
+}
+
+impl ServiceRow {
+    /// Whether the week of `calendar.txt` has the date, whatever its exceptions say.
+    fn is_regular_on(&self, date: Date) -> bool {
+        self.weekdays & (1 << weekday_of(date)) != 0 && (self.start..=self.end).contains(&date)
+    }
+}
+
+/// 0 is Monday.
+fn weekday_of(date: Date) -> usize {
+    usize::try_from(date.weekday().to_monday_zero_offset()).unwrap_or(0)
 }
 
 impl Timetable {
@@ -75,6 +132,26 @@ impl Timetable {
     /// The first and the last date on which any service may run, exceptions included.
     pub fn service_range(&self) -> Option<(Date, Date)> {
         self.service_range
+    }
+
+    /// The trips of each service day from `first` to `last`. A trip of `frequencies.txt` counts once per run.
+    ///
+    /// O(trips + services + exceptions + days): a week is not unrolled per service.
+    pub fn count_trips_by_day(&self, first: Date, last: Date) -> Vec<u64> {
+        self.services.sum_by_day(&self.count_trips_by_service(), first, last)
+    }
+
+    fn count_trips_by_service(&self) -> Vec<u64> {
+        let mut counts = vec![0_u64; self.n_services()];
+        for trip in self.trips() {
+            let runs = match self.frequencies(trip.idx) {
+                [] => 1,
+                rows => rows.iter().map(Frequency::n_runs).sum(),
+            };
+            let count = &mut counts[trip.service.get()];
+            *count = count.saturating_add(runs);
+        }
+        counts
     }
 }
 
