@@ -194,6 +194,10 @@ describe("a feed's page", () => {
         assert.ok(height <= 3 * 800, `${feed} is ${height} px high`);
       });
     }
+    await visit("/feeds/city", phone, async (page) => {
+      const height = await page.evaluate(() => document.documentElement.scrollHeight);
+      assert.ok(height <= 3 * phone.viewport.height, `${height} px high on a phone`);
+    });
     await visit("/feeds/city", {}, async (page) => {
       assert.equal(await page.locator("#availability").isVisible(), false);
       await page.click('.page-contents a[href="#availability"]');

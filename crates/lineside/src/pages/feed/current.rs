@@ -14,6 +14,11 @@ use super::Shown;
 const ROWS_MAX: usize = 4;
 
 impl Shown {
+    /// What the feed last said is not what is so, once its data are unreliable.
+    pub(super) fn current_title(&self) -> &'static str {
+        if self.status.unreliable_since.is_some() { "Last known" } else { "Right now" }
+    }
+
     /// The card; nothing where the feed has no alert, trip or vehicle now.
     pub(super) fn current(&self) -> Option<Markup> {
         let state = self.network.state();
@@ -30,10 +35,11 @@ impl Shown {
         vehicles.sort_by(|a, b| a.id.cmp(&b.id));
         let alerts_note = words::count(count(told.len()), "alert in force", "alerts in force");
         Some(html! {
-            section.card #current aria-labelledby="current-title" {
+            section.card #current aria-labelledby="current-title" data-unreliable[self.status.unreliable_since.is_some()] {
                 div.card-head {
-                    h2 #current-title { "Right now" }
+                    h2 #current-title { (self.current_title()) }
                     span.soft.small {
+                        @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.moment(since)) ", " }
                         @if !told.is_empty() { (alerts_note) }
                         @if n_trips > 0 { @if !told.is_empty() { ", " } (words::count(count(n_trips), "trip", "trips")) }
                         @if !vehicles.is_empty() { @if !told.is_empty() || n_trips > 0 { ", " } (words::count(count(vehicles.len()), "vehicle", "vehicles")) }

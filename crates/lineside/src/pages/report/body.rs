@@ -37,7 +37,11 @@ pub(in crate::pages) fn card(
     around: &[Point],
     zone: &TimeZone,
 ) -> Markup {
-    let note = super::in_brief(&Brief::of(report));
+    let brief = Brief::of(report);
+    let note = super::in_brief(&brief);
+    // A report with nothing to read is closed: its heading says so.
+    let is_clean = report.findings.is_empty() && report.faults.is_empty() && brief.is_all();
+    let is_open = !is_clean || !others.is_empty() || newer.is_some();
     let content = html! {
         @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
         (parts(report, (around, FEW), zone))
@@ -48,7 +52,7 @@ pub(in crate::pages) fn card(
         }
     };
     let id = format!("report-{}", report.subject.word());
-    html! { div.report { (fold(&id, title_of(report), &html! { (note) }, true, &content)) } }
+    html! { div.report { (fold(&id, title_of(report), &html! { (note) }, is_open, &content)) } }
 }
 
 /// The whole of it, on a page of its own.
