@@ -19,10 +19,10 @@ export const isUnreliable = ({ unreliable_since: since }) => since !== undefined
 
 /**
  * Shows a state wherever the page shows that feed's.
- * @param {string} feed @param {{state: string, reason?: string, since?: string|null, unreliable_since?: string|null, service_days_left?: number|null}} record
+ * @param {string} feed @param {{state: string, reason?: string, since?: string|null, unreliable_since?: string|null, service_days_left?: number|null, service_days_until_start?: number|null}} record
  */
 export function showState(feed, record) {
-  const { state, reason, since, service_days_left: daysLeft } = record;
+  const { state, reason, since, service_days_left: daysLeft, service_days_until_start: daysUntilStart } = record;
   const template = document.getElementById(`state-${state}`);
   if (!(template instanceof HTMLTemplateElement)) return;
   for (const shown of document.querySelectorAll(`[data-state-of="${CSS.escape(feed)}"]`)) {
@@ -37,7 +37,7 @@ export function showState(feed, record) {
   }
   if (state === "expired" || state === "ok") showExpired(feed, state === "expired");
   for (const shown of document.querySelectorAll(`[data-since-of="${CSS.escape(feed)}"]`)) showSince(shown, seconds(since));
-  if (daysLeft !== undefined) showService(feed, serviceWords(daysLeft, state));
+  if (daysLeft !== undefined) showService(feed, serviceWords(daysLeft, state, daysUntilStart));
 }
 
 /**

@@ -101,10 +101,11 @@ export const reportFigures = (report) => reportSays(report, `${numberWords(repor
 const EXPIRES_SOON_DAYS = 7;
 
 /**
- * What is said of a timetable's end beside its feed's state, and how much that matters.
- * @param {number|null|undefined} daysLeft @param {string} state @returns {{words: string, tone: "none"|"warn"|"bad"}}
+ * What is said of a timetable's start and end beside its feed's state, and how much that matters.
+ * @param {number|null|undefined} daysLeft @param {string} state @param {number|null} [daysUntilStart] @returns {{words: string, tone: "none"|"warn"|"bad"}}
  */
-export function serviceWords(daysLeft, state) {
+export function serviceWords(daysLeft, state, daysUntilStart) {
+  if (daysUntilStart && daysUntilStart > 0) return { words: "Not yet valid", tone: "warn" };
   if (daysLeft === null || daysLeft === undefined || daysLeft > EXPIRES_SOON_DAYS) return { words: "", tone: "none" };
   if (daysLeft < 0) return state === "expired" ? { words: "", tone: "none" } : { words: "Expired", tone: "bad" };
   if (daysLeft === 0) return { words: "Expires today", tone: "warn" };

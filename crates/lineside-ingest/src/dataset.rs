@@ -22,6 +22,7 @@ use crate::{
     limits::LOAD_MEMORY_DEFAULT,
     record::{Body, DatasetRecord, Record},
     search::StopIndex,
+    service_calendar::ServiceCalendar,
     snapshot::{Snapshot, default_file_name, media_type},
     ways::Ways,
 };
@@ -92,6 +93,7 @@ pub struct Dataset {
     pub(crate) stops_geojson: OnceLock<Bytes>,
     pub(crate) routes_geojson: OnceLock<Bytes>,
     stop_extent: OnceLock<Option<Extent>>,
+    service_calendar: OnceLock<Option<ServiceCalendar>>,
     /// The minute for which it was looked last which trips are under way, and these, by trip: 16 bytes for each.
     under_way: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
     /// The ways of the lines that were asked for.
@@ -233,6 +235,7 @@ impl Dataset {
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),
             stop_extent: OnceLock::new(),
+            service_calendar: OnceLock::new(),
             under_way: Mutex::default(),
             ways: table::Table::new(WAYS_KEPT, |_, ways| ways.bytes()),
         }
@@ -245,6 +248,16 @@ impl Dataset {
             // A stop at 0, 0 has no place.
             Extent::from_places(places.filter(|place| *place != (0.0, 0.0)).collect())
         })
+    }
+
+    /// The trips of each of its service days, around the day on which it came. The first call looks at all trips and services:
+    /// to be called where that blocks nobody.
+    pub fn service_calendar(&self) -> Option<&ServiceCalendar> {
+        let calendar = self.service_calendar.get_or_init(|| {
+            let around = self.timetable.local_date(self.fetched_at.seconds());
+            ServiceCalendar::from_timetable(&self.timetable, around)
+        });
+        calendar.as_ref()
     }
 
     /// The ways of a line of its timetable, which are put together once. That takes a moment where a line has hundreds of

@@ -60,6 +60,7 @@ mod sealed;
 mod sealed;
 mod search;
 pub mod siri;
+mod service_calendar;
 mod service_window;
 mod snapshot;
 mod source;
@@ -104,10 +105,12 @@ pub use record::{
 };
 pub use route_mode::RouteMode;
 pub use saved::{
-    DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators,
+    CountChanges, DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots,
+    Validators,
 };
 pub use sealed::Sealed;
 pub use search::{CatalogHit, CatalogHitKind, CatalogResults, StopHit, StopPage, StopQuery};
+pub use service_calendar::{ServiceCalendar, ServiceDays};
 pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
 pub use snapshot::Snapshot;
 pub use source::{

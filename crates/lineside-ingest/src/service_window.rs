@@ -37,9 +37,22 @@ impl ServiceWindow {
     /// Days from today to the last service day: 0 on that day, negative once it is past. `None` if `now` is no time that
     /// a calendar has.
     pub fn days_left(&self, now: UnixMillis) -> Option<i64> {
+        Some(i64::from((self.end - self.today(now)?).get_days()))
+    }
+
+    /// Days from today to the first service day: 0 once it has come.
+    pub fn days_until_start(&self, now: UnixMillis) -> Option<i64> {
+        Some(i64::from((self.start - self.today(now)?).get_days()).max(0))
+    }
+
+    /// Whether its first service day is yet to come.
+    pub fn is_not_yet_valid(&self, now: UnixMillis) -> bool {
+        self.days_until_start(now).is_some_and(|days| days > 0)
+    }
+
+    fn today(&self, now: UnixMillis) -> Option<Date> {
         let at = Timestamp::from_millisecond(now.0).ok()?;
-        let today = at.to_zoned(self.zone.clone()).date();
-        Some(i64::from((self.end - today).get_days()))
+        Some(at.to_zoned(self.zone.clone()).date())
     }
 
     /// The end of the last service day: the first moment of the day after it.
@@ -83,5 +96,12 @@ mod tests {
         assert_eq!(window.expires_in(at("2024-05-25T10:00:00Z")), Some(7));
         assert_eq!(window.expires_in(at("2024-05-24T10:00:00Z")), None);
         assert_eq!(window.days_left(UnixMillis(i64::MAX)), None);
+        // Its 1 January begins an hour earlier than in winter: at 11:00.
+        let day_before = at("2023-12-31T10:59:59Z");
+        assert_eq!(window.days_until_start(day_before), Some(1));
+        assert!(window.is_not_yet_valid(day_before));
+        let first_moment = at("2023-12-31T11:00:00Z");
+        assert_eq!(window.days_until_start(first_moment), Some(0));
+        assert!(!window.is_not_yet_valid(first_moment) && !window.is_not_yet_valid(next_day));
     }
 }

@@ -179,6 +179,10 @@ const STEPS: &[&str] = &["
     ALTER TABLE report ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE report ADD COLUMN brief TEXT NOT NULL DEFAULT '';
     UPDATE report SET refused = coalesce(json_extract(body, '$.subject.refused'), 0) WHERE json_valid(body);
+", "
+    -- The first and the last day of service of a version, as 2026-03-04; unknown of rows from before this step.
+    ALTER TABLE version ADD COLUMN service_start TEXT;
+    ALTER TABLE version ADD COLUMN service_end TEXT;
 "];
 
 /// The latest version of the tables.

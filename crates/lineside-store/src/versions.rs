@@ -25,7 +25,7 @@ pub struct Version {
 
 const COLUMNS: &str = "blob, size, first_seen, last_seen, \
     blob IS (SELECT blob FROM snapshot WHERE snapshot.feed = version.feed AND file = '') AS is_current, \
-    label, valid_from, valid_until, routes, stops, trips";
+    label, valid_from, valid_until, routes, stops, trips, service_start, service_end";
 
 /// This version is the feed's now. It may have been there before.
 pub(crate) fn put(
@@ -37,9 +37,10 @@ pub(crate) fn put(
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     transaction
         .prepare_cached(
-            "INSERT INTO version (feed, blob, size, first_seen, last_seen, label, valid_from, valid_until, routes, stops, trips) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
-             ON CONFLICT (feed, blob) DO UPDATE SET last_seen = MAX(last_seen, excluded.last_seen)",
+            "INSERT INTO version (feed, blob, size, first_seen, last_seen, label, valid_from, valid_until, routes, stops, trips, \
+             service_start, service_end) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+             ON CONFLICT (feed, blob) DO UPDATE SET last_seen = MAX(last_seen, excluded.last_seen), \
+             service_start = excluded.service_start, service_end = excluded.service_end",
         )?
         .execute(params![
             feed,
@@ -53,6 +54,8 @@ pub(crate) fn put(
             whole(facts.routes),
             whole(facts.stops),
             whole(facts.trips),
+            facts.service_start,
+            facts.service_end,
         ])?;
     Ok(())
 }
@@ -146,6 +149,8 @@ fn version(row: &Row<'_>) -> rusqlite::Result<Option<Version>> {
             routes: count(8)?,
             stops: count(9)?,
             trips: count(10)?,
+            service_start: row.get(11)?,
+            service_end: row.get(12)?,
         },
     }))
 }

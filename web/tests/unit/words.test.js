@@ -35,7 +35,7 @@ test("what a report comes to is said as the server says it", () => {
 
 test("the end of a timetable is said as the server says it", () => {
   assert.ok(cases.service.length > 5);
-  for (const [daysLeft, state, words, tone] of cases.service) assert.deepEqual(serviceWords(daysLeft, state), { words, tone });
+  for (const [daysLeft, state, words, tone, daysUntilStart] of cases.service) assert.deepEqual(serviceWords(daysLeft, state, daysUntilStart), { words, tone });
   assert.equal(serviceWords(undefined, "ok").words, "");
 });
 

@@ -17,6 +17,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use lineside_formats::gtfs::Timetable;
 use lineside_hub::{Epoch, Position};
 use lineside_sync::{Clock, UnixMillis};
@@ -157,10 +158,21 @@ impl Network {
 
     /// The present of its data: the wall clock, except where a recording is played.
     pub fn now(&self) -> UnixMillis {
-        match &*self.replay.load() {
-            Some(replay) => replay.at(self.clock.monotonic()),
-            None => self.clock.wall(),
-        }
+        self.replay_time().unwrap_or_else(|| self.clock.wall())
+    }
+
+    /// The present of its data where a recording is played; `None` where time is the wall clock's.
+    pub fn replay_time(&self) -> Option<UnixMillis> {
+        let replay = self.replay.load();
+        Some(replay.as_ref()?.at(self.clock.monotonic()))
+    }
+
+    /// The day of [`Network::now`] in the zone of its timetable, or in UTC without one.
+    pub fn today(&self) -> Date {
+        let timetable = self.timetable();
+        let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+        let now = Timestamp::from_millisecond(self.now().0).unwrap_or_default();
+        now.to_zoned(zone).date()
     }
 
     /// The next departures from a stop or station within two hours, at most `limit`, as of `now` (Unix seconds, on the

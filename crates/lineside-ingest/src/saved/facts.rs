@@ -14,6 +14,10 @@ pub struct DatasetFacts {
     pub valid_from: Option<String>,
     /// The last one.
     pub valid_until: Option<String>,
+    /// The first day of service, as `2026-03-04`; unknown of versions that an earlier release of the program stored.
+    pub service_start: Option<String>,
+    /// The last day of service, likewise.
+    pub service_end: Option<String>,
     /// Its lines.
     pub routes: u64,
     /// Its stops, stations among them.
@@ -33,11 +37,53 @@ impl DatasetFacts {
             publisher_version: version.map(|it| it.chars().take(VERSION_CHARS_MAX).collect()),
             valid_from: day(info.and_then(|info| info.start_date), first),
             valid_until: day(info.and_then(|info| info.end_date), last),
+            service_start: first.map(|day| day.to_string()),
+            service_end: last.map(|day| day.to_string()),
             routes: timetable.routes().len() as u64,
             stops: timetable.stops().len() as u64,
             trips: timetable.trips().len() as u64,
         }
     }
+
+    /// Whether it is over: the last day that it is good for is past, or its last day of service.
+    pub fn has_ended(&self, today: Date) -> bool {
+        let mut ends = [&self.valid_until, &self.service_end].into_iter().filter_map(parse_day);
+        ends.any(|end| end < today)
+    }
+
+    /// Whether the first day that it is good for, or its first day of service, is yet to come.
+    pub fn is_not_yet_valid(&self, today: Date) -> bool {
+        let mut starts = [&self.valid_from, &self.service_start].into_iter().filter_map(parse_day);
+        starts.any(|start| start > today)
+    }
+
+    /// How its counts differ from those of the version before it.
+    pub fn count_changes(&self, previous: &DatasetFacts) -> CountChanges {
+        let difference = |now: u64, before: u64| {
+            let size = i64::try_from(now.abs_diff(before)).unwrap_or(i64::MAX);
+            if now < before { -size } else { size }
+        };
+        CountChanges {
+            routes: difference(self.routes, previous.routes),
+            stops: difference(self.stops, previous.stops),
+            trips: difference(self.trips, previous.trips),
+        }
+    }
+}
+
+fn parse_day(day: &Option<String>) -> Option<Date> {
+    day.as_deref()?.parse().ok()
+}
+
+/// The differences between the counts of two versions of a schedule; negative where there are fewer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountChanges {
+    /// Of lines.
+    pub routes: i64,
+    /// Of stops.
+    pub stops: i64,
+    /// Of trips.
+    pub trips: i64,
 }
 
 #[cfg(test)]
@@ -86,6 +132,36 @@ mod tests {
         );
         assert_eq!(said.valid_from.as_deref(), Some("2026-01-05"));
         assert_eq!(said.valid_until.as_deref(), Some("2026-11-30"));
+        assert_eq!(said.service_start.as_deref(), Some("2026-01-05"));
+        assert_eq!(said.service_end.as_deref(), Some("2026-12-27"));
         assert_eq!(said.publisher_version.as_deref(), Some("2026-44b"));
+    }
+
+    #[test]
+    fn a_version_is_over_with_its_validity_or_its_service() {
+        let facts = |until: Option<&str>, end: Option<&str>| DatasetFacts {
+            valid_until: until.map(str::to_owned),
+            service_end: end.map(str::to_owned),
+            ..DatasetFacts::default()
+        };
+        let today = jiff::civil::date(2026, 11, 27);
+        let (past, now) = (Some("2026-11-26"), Some("2026-11-27"));
+        assert!(facts(past, now).has_ended(today) && facts(now, past).has_ended(today));
+        assert!(!facts(now, now).has_ended(today) && !facts(None, None).has_ended(today));
+        assert!(facts(past, None).has_ended(today) && !facts(Some("soon"), now).has_ended(today));
+        let starting = |from: &str| DatasetFacts {
+            service_start: Some(from.to_owned()),
+            ..DatasetFacts::default()
+        };
+        assert!(starting("2026-11-28").is_not_yet_valid(today));
+        assert!(!starting("2026-11-27").is_not_yet_valid(today));
+    }
+
+    #[test]
+    fn counts_change_in_both_directions() {
+        let (now, before) = (facts(""), DatasetFacts { trips: 5, ..facts("") });
+        let fewer = CountChanges { trips: -4, ..CountChanges::default() };
+        assert_eq!(now.count_changes(&before), fewer);
+        assert_eq!(before.count_changes(&now).trips, 4);
     }
 }

@@ -16,7 +16,7 @@ use smol_str::SmolStr;
 
 use crate::{config::FeedId, snapshot::Snapshot};
 
-pub use facts::DatasetFacts;
+pub use facts::{CountChanges, DatasetFacts};
 pub(crate) use keeper::{Keeper, Said, source_of};
 pub use memory::MemorySnapshots;
 

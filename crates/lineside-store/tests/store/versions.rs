@@ -14,6 +14,8 @@ fn facts(label: &str) -> DatasetFacts {
         publisher_version: Some(label.to_owned()),
         valid_from: Some("2026-03-01".to_owned()),
         valid_until: None,
+        service_start: Some("2026-03-02".to_owned()),
+        service_end: Some("2026-11-30".to_owned()),
         routes: 1,
         stops: 2,
         trips: 3,

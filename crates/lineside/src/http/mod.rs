@@ -59,7 +59,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
 pub(crate) use api::report::find as find_report;
-pub(crate) use api::versions::{read as read_versions, read_reports};
+pub(crate) use api::versions::{find_calendar_dataset, read as read_versions, read_reports};
 pub(crate) use aside::{Makers, aside, remembered};
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;

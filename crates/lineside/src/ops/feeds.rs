@@ -33,6 +33,8 @@ pub(crate) struct FeedFigures {
     pub(crate) service_end: Option<String>,
     /// Days until then: 0 on that day, negative once the timetable has expired.
     pub(crate) service_days_left: Option<i64>,
+    /// Days until the first service day: 0 once it has come.
+    pub(crate) service_days_until_start: Option<i64>,
     #[serde(serialize_with = "as_time")]
     pub(crate) since: Option<UnixMillis>,
     #[serde(serialize_with = "as_time")]
@@ -109,6 +111,7 @@ impl FeedFigures {
     pub(super) fn of(feed: &Feed, seen: &Seen<'_>) -> Self {
         let (status, config) = (feed.status_with_parts(), feed.config());
         let (served, window) = (served(feed, seen), feed.service_window());
+        let now = feed.network().now();
         let fetches = fetches(feed, &status);
         let ratio = || served.total as f64 / fetches.total as f64;
         Self {
@@ -119,7 +122,8 @@ impl FeedFigures {
             paused: config.paused,
             state_before_pause: status.state_before_pause,
             service_end: window.as_ref().map(|it| it.end.to_string()),
-            service_days_left: window.and_then(|it| it.days_left(feed.network().now())),
+            service_days_left: window.as_ref().and_then(|it| it.days_left(now)),
+            service_days_until_start: window.as_ref().and_then(|it| it.days_until_start(now)),
             since: Some(status.since),
             last_success: status.last_success,
             data_time: status.data_time,
@@ -240,6 +244,7 @@ impl FeedFigures {
             state_before_pause: None,
             service_end: None,
             service_days_left: None,
+            service_days_until_start: None,
             since: None,
             last_success: None,
             data_time: None,

@@ -280,6 +280,7 @@ impl<'a> Board<'a> {
                 div.board-now {
                     time.board-clock datetime=(words::rfc3339(self.now, self.zone())) { (words::clock(self.now, self.zone())) }
                     p.board-links {
+                        (states::recording_tag(self.network))
                         span.live #live data-status="off" { "As of " (words::clock_seconds(self.now, self.zone())) }
                         @if !self.wish.is_embedded {
                             a.small href=(format!("/delays/{}?stop={}", self.feed_id(), map::query_value(stop.id))) { "Is my " (noun.one) " late?" }

@@ -51,7 +51,7 @@ impl Entry {
 
     /// Whether it is a timetable that ends within days.
     fn expires_soon(&self) -> bool {
-        let days_left = states::service_days_left(&self.feed);
+        let days_left = states::ServiceCountdown::for_feed(&self.feed).days_left;
         days_left.is_some_and(|days| (0..=EXPIRES_SOON_DAYS).contains(&days))
     }
 
@@ -306,7 +306,8 @@ fn feed_row(app: &App, entry: &Entry, now: UnixMillis) -> Markup {
             }
             td.cell-state role="cell" {
                 (states::sign(id, status.state))
-                (states::service_tag(id, states::service_days_left(feed), status.state))
+                " " (states::service_tag_of(feed, status.state))
+                " " (states::recording_tag(&feed.network()))
                 div.soft.small data-reason-of=(id) data-unless="ok" hidden[status.state == FeedState::Ok] { (status.reason) }
             }
             td.cell-format role="cell" {

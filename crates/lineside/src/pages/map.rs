@@ -109,7 +109,7 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
     let main = html! {
         @if has_map {
             div.map #map {}
-            (panel(&regions, &unplaced))
+            (panel(&regions, &unplaced, &states::recording_list(&app)))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
                 button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
@@ -144,7 +144,7 @@ impl SelectedStop {
 }
 
 /// Search, filters and what is selected.
-fn panel(regions: &[Region], unplaced: &[UnplacedNetwork]) -> Markup {
+fn panel(regions: &[Region], unplaced: &[UnplacedNetwork], recordings: &Markup) -> Markup {
     html! {
         div.panel {
             section.card.panel-search aria-label="Search and filters" {
@@ -164,6 +164,7 @@ fn panel(regions: &[Region], unplaced: &[UnplacedNetwork]) -> Markup {
                     span #count {}
                 }
                 ul.feed-states #feed-states hidden {}
+                (recordings)
             }
             section.card.detail #detail aria-labelledby="detail-title" tabindex="-1" hidden {}
         }

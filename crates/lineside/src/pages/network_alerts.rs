@@ -128,6 +128,8 @@ struct AlertsView {
     n_now: usize,
     number: usize,
     now: i64,
+    /// That a recording is played.
+    recording: Markup,
     /// The names of the network's feeds, by id.
     feed_names: BTreeMap<String, String>,
 }
@@ -165,6 +167,7 @@ impl AlertsView {
             n_now,
             number,
             now,
+            recording: states::recording_tag(network),
             feed_names: names.collect(),
         }
     }
@@ -186,6 +189,7 @@ impl AlertsView {
                         @if self.n_now == 0 { "No alerts now." } @else { (words::count(self.n_now as u64, "alert", "alerts")) " now." }
                     }
                     p.answer-at {
+                        (self.recording)
                         span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, &self.zone)) { (words::clock(self.now, &self.zone)) } }
                     }
                 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lineside_ingest::{Network, Record, RouteMode};
+use lineside_ingest::{FeedState, Network, Record, RouteMode};
 use maud::{Markup, html};
 
 use super::layout::{self, Page, Section};
+use super::states::ServiceCountdown;
 use super::{network_alerts, networks, of_network, states, words};
 use crate::app::App;
 
@@ -22,8 +23,9 @@ struct NetworkEntry {
     modes: BTreeSet<RouteMode>,
     n_vehicles: usize,
     n_alerts: usize,
-    /// The state of its schedule, and the days until the timetable ends.
-    service: Option<(lineside_ingest::FeedState, Option<i64>)>,
+    /// The state of its schedule, and the days until the timetable begins and ends.
+    service: Option<(FeedState, ServiceCountdown)>,
+    recording: Markup,
 }
 
 impl NetworkEntry {
@@ -38,7 +40,8 @@ impl NetworkEntry {
             modes: kinds.collect(),
             n_vehicles: count_reliable_vehicles(network, |_| true),
             n_alerts: network_alerts::count_in_force(network),
-            service: schedule.map(|feed| (feed.status().state, states::service_days_left(&feed))),
+            service: schedule.map(|feed| (feed.status().state, ServiceCountdown::for_feed(&feed))),
+            recording: states::recording_tag(network),
         })
     }
 
@@ -47,10 +50,11 @@ impl NetworkEntry {
         html! {
             li data-network=(self.id) {
                 a.target href=(address(&self.id)) { (self.name) }
-                @if let Some((state, days_left)) = self.service {
-                    " " (states::service_tag(&self.id, days_left, state))
-                    @if days_left.is_some_and(|days| days < 0) { " " (states::mark(lineside_ingest::FeedState::Expired)) }
+                @if let Some((state, service)) = self.service {
+                    " " (states::service_tag(&self.id, service, state))
+                    @if service.days_left.is_some_and(|days| days < 0) { " " (states::mark(FeedState::Expired)) }
                 }
+                " " (self.recording)
                 div.soft.small {
                     (modes.join(", "))
                     @if self.n_vehicles > 0 { " · " (words::count(self.n_vehicles as u64, "vehicle", "vehicles")) }

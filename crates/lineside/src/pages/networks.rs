@@ -13,7 +13,7 @@ use maud::{Markup, html};
 
 use super::found_names::{lines_at, towards};
 use super::layout::{self, Page, Section};
-use super::{badge, board, favourites, network_alerts, of_network, route, words};
+use super::{badge, board, favourites, network_alerts, of_network, route, states, words};
 use crate::app::App;
 use crate::http::{Parameters, Refusal, aside};
 
@@ -111,7 +111,9 @@ struct NetworkView {
     n_lines: usize,
     stops: StopPage,
     n_alerts: usize,
-    /// That the timetable has ended, or ends soon.
+    /// That a recording is played.
+    recording: Markup,
+    /// That the timetable has ended, has not begun, or ends soon.
     timetable_end: Markup,
 }
 
@@ -137,8 +139,9 @@ impl NetworkView {
             .collect();
         let n_alerts = network_alerts::count_in_force(network);
         let timetable_end = of_network::timetable_end(network);
+        let recording = states::recording_line(network);
         let id = network.id().to_string();
-        Self { id, name, dataset, query, lines, n_lines, stops, n_alerts, timetable_end }
+        Self { id, name, dataset, query, lines, n_lines, stops, n_alerts, recording, timetable_end }
     }
 
     fn timetable(&self) -> &Timetable {
@@ -182,6 +185,7 @@ impl NetworkView {
                     }
                     a.target href=(format!("/feeds/{}", self.id)) { "Data and sources" }
                 }
+                (self.recording)
                 (self.timetable_end)
             }
         }

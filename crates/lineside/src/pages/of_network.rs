@@ -68,8 +68,8 @@ pub(super) fn last_service_day(network: &Network) -> Option<Date> {
     Some(window.ended(network.now())?.last_day)
 }
 
-/// That the network's timetable has ended, so there are no departures, or that it ends within days. The page's script shows the
-/// first once the timetable ends.
+/// That the network's timetable has ended, so there are no departures, that it has not begun, or that it ends within days. The
+/// page's script shows the first once the timetable ends.
 pub(super) fn timetable_end(network: &Network) -> Markup {
     let window = network.first_feed().and_then(|feed| feed.service_window());
     let now = network.now();
@@ -80,7 +80,14 @@ pub(super) fn timetable_end(network: &Network) -> Markup {
                 (icons::expired())
                 h2 { "This timetable ended on " (end) "." }
             }
-            @if let Some(days) = window.expires_in(now) {
+            @if let Some(days) = window.days_until_start(now).filter(|days| *days > 0) {
+                p.note data-starts-of=(network.id()) data-days-until-start=(days) {
+                    "This timetable is not yet valid: service starts on "
+                    time datetime=(window.start) { (window.start.strftime("%-d %B %Y")) } ", "
+                    @match days { 1 => "tomorrow", days => { "in " (days) " days" } }
+                    "."
+                }
+            } @else if let Some(days) = window.expires_in(now) {
                 p.note data-ends-of=(network.id()) data-days-left=(days) {
                     "This timetable ends on " (end) ", "
                     @match days { 0 => "today", 1 => "tomorrow", days => { "in " (days) " days" } }

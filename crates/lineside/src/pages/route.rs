@@ -212,6 +212,7 @@ impl<'a> Line<'a> {
                 }
                 @if !route.long_name.is_empty() && route.long_name != route.name() { p.soft { (words::short_name(route.long_name)) } }
                 p.answer-at {
+                    (states::recording_tag(self.network))
                     span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, zone)) { (words::clock_seconds(self.now, zone)) } }
                     a.small.target href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my " (noun.one) " late?" }
                     a.small.target href=(format!("/map?route={}:{}", self.feed_id(), map::query_value(route.id))) { "On the map" }

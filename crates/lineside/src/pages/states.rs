@@ -2,10 +2,14 @@
 
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
-use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
+use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus, Network};
 use maud::{Markup, html};
 
-use super::{icons, words};
+use super::{icons, of_network, words};
+use crate::app::App;
+
+/// Networks of recordings that a list names.
+const RECORDINGS_MAX: usize = 5;
 
 /// What the sign shows.
 fn inside(state: FeedState) -> Markup {
@@ -43,15 +47,44 @@ pub(super) fn since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> Markup 
     html! { span.soft.small data-since-of=(feed) data-zone=(name) { "since " (words::time_at(status.since, zone)) } }
 }
 
-/// That a timetable expires soon, or has expired while the state says something else; the page's script keeps it.
-pub(super) fn service_tag(feed: &str, days_left: Option<i64>, state: FeedState) -> Markup {
-    let (words, tone) = service_words(days_left, state);
+/// The days of service of a timetable, from today.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::pages) struct ServiceCountdown {
+    /// Days until the last service day; negative once it is past.
+    pub(in crate::pages) days_left: Option<i64>,
+    /// Days until the first service day; 0 once it has come.
+    pub(in crate::pages) days_until_start: Option<i64>,
+}
+
+impl ServiceCountdown {
+    /// That of a feed; empty unless it is a schedule.
+    pub(super) fn for_feed(feed: &Feed) -> Self {
+        let (window, now) = (feed.service_window(), feed.network().now());
+        Self {
+            days_left: window.as_ref().and_then(|window| window.days_left(now)),
+            days_until_start: window.as_ref().and_then(|window| window.days_until_start(now)),
+        }
+    }
+}
+
+/// That a timetable is not yet valid, expires soon, or has expired while the state says something else; the page's script
+/// keeps it.
+pub(super) fn service_tag(feed: &str, service: ServiceCountdown, state: FeedState) -> Markup {
+    let (words, tone) = service_words(service, state);
     html! { span.tag.service-tag data-service-of=(feed) data-tone=(tone) hidden[words.is_empty()] { (words) } }
 }
 
+/// The same of a feed as it is now.
+pub(super) fn service_tag_of(feed: &Feed, state: FeedState) -> Markup {
+    service_tag(feed.id().as_str(), ServiceCountdown::for_feed(feed), state)
+}
+
 /// What the tag says, and how much it matters. `web/plain/words.js` says the same.
-fn service_words(days_left: Option<i64>, state: FeedState) -> (String, &'static str) {
-    match days_left {
+fn service_words(service: ServiceCountdown, state: FeedState) -> (String, &'static str) {
+    match service.days_left {
+        _ if service.days_until_start.is_some_and(|days| days > 0) => {
+            ("Not yet valid".to_owned(), "warn")
+        }
         Some(..0) if state != FeedState::Expired => ("Expired".to_owned(), "bad"),
         Some(0) => ("Expires today".to_owned(), "warn"),
         Some(1) => ("Expires tomorrow".to_owned(), "warn"),
@@ -60,9 +93,17 @@ fn service_words(days_left: Option<i64>, state: FeedState) -> (String, &'static 
     }
 }
 
-/// Days until a feed's timetable ends, if it is a schedule.
-pub(super) fn service_days_left(feed: &Feed) -> Option<i64> {
-    feed.service_window()?.days_left(feed.network().now())
+/// That a network plays a recording, with the day of the moment that is played; nothing of a network that is live.
+pub(super) fn recording_tag(network: &Network) -> Markup {
+    let zone = words::zone_of(network);
+    html! {
+        @if let Some(at) = network.replay_time() {
+            span.tag.recording-tag data-recording-of=(network.id()) title="Times on this page are those of the recording" {
+                "Recording of "
+                time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::day_at(at, &zone)) }
+            }
+        }
+    }
 }
 
 /// The signs for the page's script to choose from.
@@ -70,6 +111,27 @@ pub(super) fn templates() -> Markup {
     html! {
         @for state in FeedState::ALL {
             template id=(format!("state-{state}")) { (inside(state)) }
+        }
+    }
+}
+
+/// The same as a line of a page's head.
+pub(super) fn recording_line(network: &Network) -> Markup {
+    html! { @if network.replay_time().is_some() { p { (recording_tag(network)) } } }
+}
+
+/// The networks that play a recording, for a page that shows many; nothing where none does.
+pub(super) fn recording_list(app: &App) -> Markup {
+    let mut networks = app.ingest().networks();
+    networks.retain(|network| network.replay_time().is_some());
+    html! {
+        @if !networks.is_empty() {
+            ul.recordings.small {
+                @for network in networks.iter().take(RECORDINGS_MAX) {
+                    li { (of_network::name(app, network)) ": " (recording_tag(network)) }
+                }
+                @if networks.len() > RECORDINGS_MAX { li.soft { "and " (networks.len() - RECORDINGS_MAX) " more recordings" } }
+            }
         }
     }
 }
@@ -96,7 +158,9 @@ mod tests {
         let cases = words::tests::cases();
         for case in cases["service"].as_array().expect("a list of cases") {
             let state = case[1].as_str().and_then(FeedState::parse).expect("a state");
-            let (words, tone) = service_words(case[0].as_i64(), state);
+            let days_until_start = case[4].as_i64();
+            let service = ServiceCountdown { days_left: case[0].as_i64(), days_until_start };
+            let (words, tone) = service_words(service, state);
             assert_eq!((Some(&*words), Some(tone)), (case[2].as_str(), case[3].as_str()));
         }
     }

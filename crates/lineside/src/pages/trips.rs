@@ -242,6 +242,7 @@ impl<'a> TripView<'a> {
                 }
                 p.soft { (self.day_and_start()) }
                 p.answer-at {
+                    (states::recording_tag(self.network))
                     span.live #live data-status="off" { "As of " time datetime=(words::rfc3339(self.now, self.zone())) { (words::clock_seconds(self.now, self.zone())) } }
                     @if let Some(vehicle) = &self.run.vehicle { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {

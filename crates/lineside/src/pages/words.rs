@@ -129,6 +129,11 @@ pub(super) fn clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZone) -> 
     }
 }
 
+/// The day of a moment at the place, such as `8 Feb 2024`.
+pub(super) fn day_at(at: UnixMillis, zone: &TimeZone) -> String {
+    format_at(at.seconds(), zone, "%-d %b %Y")
+}
+
 /// A date, such as `Mon 23 Nov 2026`.
 pub(super) fn date(date: Date) -> String {
     date.strftime("%a %-d %b %Y").to_string()
@@ -171,6 +176,12 @@ fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
 pub(super) fn time_at(at: UnixMillis, zone: &TimeZone) -> Markup {
     let seconds = at.seconds();
     html! { time datetime=(rfc3339(seconds, zone)) { (moment(seconds, zone)) } }
+}
+
+/// The same to the minute and without the zone, for a table that names it.
+pub(super) fn minute_at(at: UnixMillis, zone: &TimeZone) -> Markup {
+    let seconds = at.seconds();
+    html! { time datetime=(rfc3339(seconds, zone)) { (format_at(seconds, zone, "%-d %b %Y, %H:%M")) } }
 }
 
 /// The zone that a network's times are told in: its timetable's, if it has one.

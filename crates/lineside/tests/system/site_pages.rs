@@ -106,6 +106,12 @@ async fn a_title_follows_what_the_page_shows() {
     let server = shared_demo();
     let titled = async |path: &str| title(&page(&format!("{server}{path}")).await).to_owned();
     assert!(titled("/?q=harbour").await.contains("harbour"));
+    let network = page(&format!("{server}/networks/city")).await;
+    let (_, line) = network.split_once("href=\"/routes/city/").unwrap();
+    let line = page(&format!("{server}/routes/city/{}", line.split('"').next().unwrap())).await;
+    let name = title(&network).split(" · ").next().unwrap();
+    let description = attribute(&line, "name=\"description\"", "content").unwrap();
+    assert!(title(&line).contains(name) && description.contains(name), "{name}: {description}");
     let url = format!("{server}/api/v1/stops?limit=1");
     let stops = crate::support::http::get_json(&url).await;
     let stop = &stops["items"][0];

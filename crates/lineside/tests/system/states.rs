@@ -12,9 +12,14 @@ use crate::support::until::{until, until_json};
 
 /// Writes a schedule of one line that runs each day until `end`; with header rows only if `rows` is not set.
 fn write_schedule(folder: &Path, end: Date, rows: bool) {
+    write_schedule_from(folder, Date::constant(2020, 1, 1), end, rows);
+}
+
+/// The same, with the first day on which it runs.
+fn write_schedule_from(folder: &Path, start: Date, end: Date, rows: bool) {
     std::fs::create_dir_all(folder).unwrap();
-    let end = end.strftime("%Y%m%d");
-    let calendar = format!("s,1,1,1,1,1,1,1,20200101,{end}");
+    let [start, end] = [start, end].map(|day| day.strftime("%Y%m%d").to_string());
+    let calendar = format!("s,1,1,1,1,1,1,1,{start},{end}");
     for (name, head, row) in [
         (
             "agency",
@@ -129,6 +134,95 @@ async fn an_expired_timetable_is_expired_everywhere() {
     ] {
         assert!(metrics.contains(line), "{line}");
     }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_timetable_of_the_future_is_not_yet_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = Zoned::now().date().saturating_add(12.days());
+    write_schedule_from(&folder.path().join("next"), start, start.saturating_add(90.days()), true);
+    let server = serve(folder.path(), &["next"]);
+    let url = &server.url;
+    let next = until_state(&server, "next", "ok").await;
+    assert_eq!((&next["not_yet_valid"], &next["expired"]), (&json!(true), &json!(false)));
+    // The agency's day may be another than this machine's.
+    let ahead = next["service_days_until_start"].as_i64().unwrap();
+    assert!((11..=13).contains(&ahead), "{ahead}");
+    assert_eq!(next["replay_time"], Value::Null);
+    for path in ["/", "/feeds/next", "/feeds/next/versions", "/networks"] {
+        let page = text(format!("{url}{path}")).await;
+        assert!(page.contains("data-service-of=\"next\" data-tone=\"warn\">"), "{path}: {page}");
+        assert!(!page.contains("data-recording-of"), "{path}: {page}");
+    }
+    for path in ["/networks/next", "/stops/next/S", "/routes/next/R", "/delays/next"] {
+        let page = text(format!("{url}{path}")).await;
+        assert!(page.contains(&format!("data-days-until-start=\"{ahead}\"")), "{path}: {page}");
+    }
+    server.stop("-TERM");
+}
+
+/// A message of 8 February 2024, 12:00:00 and later, about a vehicle.
+fn write_recording(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for at in [1_707_393_600, 1_707_393_610] {
+        let position = json!({"latitude": 48.8, "longitude": 2.3});
+        let vehicle = json!({"position": position, "timestamp": at, "vehicle": {"id": "bus"}});
+        let message = json!({
+            "header": {"gtfs_realtime_version": "2.0", "timestamp": at},
+            "entity": [{"id": "bus", "vehicle": vehicle}],
+        });
+        std::fs::write(folder.join(format!("{at}.json")), message.to_string()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_recording_is_marked_wherever_its_time_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let town = folder.path().join("town");
+    write_schedule(&town, Date::constant(2024, 6, 1), true);
+    let recording = folder.path().join("recording");
+    write_recording(&recording);
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n\
+         [[feed]]\nid = \"buses\"\nurl = \"replay://{}?speed=1\"\nstatic = \"town\"\nformat = \"gtfs-rt\"\n",
+        town.display().to_string(),
+        recording.display(),
+    );
+    let server = ServerProcess::serving(folder.path(), config);
+    let url = &server.url;
+    let is_of_that_day = |found: &Value| {
+        found["replay_time"].as_str().is_some_and(|at| at.starts_with("2024-02-08T12:"))
+    };
+    for feed in ["town", "buses"] {
+        until_json(&format!("{url}/api/v1/feeds/{feed}"), is_of_that_day).await;
+    }
+    // By the clock of the recording it has not expired, and the mark says which clock that is.
+    let feed = until_state(&server, "town", "ok").await;
+    assert_eq!((&feed["expired"], &feed["service_end"]), (&json!(false), &json!("2024-06-01")));
+    for path in [
+        "/",
+        "/feeds/town",
+        "/feeds/buses",
+        "/feeds/town/versions",
+        "/networks",
+        "/networks/town",
+        "/stops/town/S",
+        "/routes/town/R",
+        "/trips/town/T1",
+        "/alerts/town",
+        "/delays/town",
+    ] {
+        let page = text(format!("{url}{path}")).await;
+        let (_, mark) = page.split_once("data-recording-of=\"town\"").expect(path);
+        let (mark, _) = mark.split_once("</span>").unwrap();
+        assert!(mark.contains("datetime=\"2024-02-08T12:"), "{path}: {mark}");
+    }
+    // A build without the bundled map has no panel.
+    let map = text(format!("{url}/map")).await;
+    let has_panel = map.contains("id=\"feed-states\"");
+    assert_eq!(has_panel, map.contains("data-recording-of=\"town\""), "{map}");
     server.stop("-TERM");
 }
 

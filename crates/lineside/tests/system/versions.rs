@@ -3,7 +3,8 @@
 use std::io::{Cursor, Write as _};
 
 use http::Method;
-use serde_json::Value;
+use jiff::civil::Date;
+use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 
 use crate::restarts::SCHEDULE;
@@ -18,9 +19,14 @@ const EVIL: &str = "<script>alert(1)</script>";
 
 /// A schedule that its publisher calls `label`.
 fn schedule(label: &str) -> Vec<u8> {
+    schedule_until(label, "20261231")
+}
+
+/// The same, with the last day that its publisher calls it valid.
+fn schedule_until(label: &str, end: &str) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let info = format!(
-        "feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version\nP,https://example.org,en,20261231,{label}\n"
+        "feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version\nP,https://example.org,en,{end},{label}\n"
     );
     let info = [("feed_info.txt", info.as_str())];
     for (name, text) in SCHEDULE.iter().copied().chain(info) {
@@ -54,7 +60,10 @@ impl House {
     }
 
     fn give(&self, label: &str) -> Vec<u8> {
-        let zip = schedule(label);
+        self.give_zip(schedule(label))
+    }
+
+    fn give_zip(&self, zip: Vec<u8>) -> Vec<u8> {
         self.producer.set(Answer::Bytes(answer("200 OK", &[], &zip)));
         zip
     }
@@ -156,6 +165,39 @@ async fn refusals(url: &str) {
     ] {
         assert_problem(404, code, problem(&format!("{url}{path}")).await);
     }
+}
+
+#[tokio::test]
+async fn a_version_that_is_over_is_marked_and_changes_are_counted() {
+    let house = House::new().await;
+    house.give_zip(schedule_until("old", "20240601"));
+    let server = house.start().await;
+    let list = format!("{}/api/v1/feeds/city/versions", server.url);
+    let has_days = |found: &Value| found["items"][0]["daily_trips"]["trips"].is_array();
+    let found = until_json(&list, |found| labels(found) == ["old"] && has_days(found)).await;
+    let item = &found["items"][0];
+    assert_eq!((&item["ended"], &item["not_yet_valid"]), (&json!(true), &json!(false)));
+    assert_eq!(item["changes"], Value::Null);
+    assert_eq!(item["service_start"], "2020-01-01");
+    assert_eq!(item["service_end"], "2040-12-31");
+    // Whole months from that of today on, with a trip on each day.
+    let start: Date = item["daily_trips"]["start"].as_str().unwrap().parse().unwrap();
+    let trips = item["daily_trips"]["trips"].as_array().unwrap();
+    assert_eq!(start.day(), 1);
+    assert!((365..=366).contains(&trips.len()) && trips.iter().all(|it| *it == 1), "{trips:?}");
+    house.give_zip(schedule_until("new", "29991231"));
+    let found = until_json(&list, |found| labels(found) == ["new", "old"]).await;
+    let [new, old] = [0, 1].map(|at| &found["items"][at]);
+    assert_eq!((&new["ended"], &old["ended"]), (&json!(false), &json!(true)));
+    assert_eq!(new["changes"], json!({"routes": 0, "stops": 0, "trips": 0}));
+    assert_eq!((&old["changes"], &old["daily_trips"]), (&Value::Null, &Value::Null));
+    let page = get(&format!("{}/feeds/city/versions", server.url)).await.text().await.unwrap();
+    let (_, after_new) = page.split_once(&format!("data-version={}", new["hash"])).unwrap();
+    let (of_new, of_old) = after_new.split_once(&format!("data-version={}", old["hash"])).unwrap();
+    assert!(!of_new.contains("data-ended") && of_old.contains("data-ended"), "{page}");
+    assert!(page.contains(&format!("data-days=\"{}\"", trips.len())), "{page}");
+    assert_eq!(page.matches("class=\"month\"").count(), 12, "{page}");
+    server.stop("-TERM");
 }
 
 #[tokio::test]

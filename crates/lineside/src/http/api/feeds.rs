@@ -67,8 +67,15 @@ pub(super) struct FeedItem {
     service_end: Option<String>,
     /// Days until the last service day: 0 on that day, negative once the timetable has expired.
     service_days_left: Option<i64>,
+    /// Days until the first service day of a schedule: 0 once it has come; null for other feeds.
+    service_days_until_start: Option<i64>,
+    /// Whether the first service day is yet to come.
+    not_yet_valid: bool,
     /// Whether the last service day is past, also while `state` says something else, such as `failing`.
     expired: bool,
+    /// The time of the recording that is played for the feed's network, on whose clock its times and service days are; null
+    /// unless a source of the network is `replay://`.
+    replay_time: Option<String>,
     /// When it last sent or confirmed good data.
     last_success: Option<String>,
     /// The data's own timestamp.
@@ -315,7 +322,10 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         service_start: service.map(|it| it.start.to_string()),
         service_end: service.map(|it| it.end.to_string()),
         service_days_left: service.and_then(|it| it.days_left(now)),
+        service_days_until_start: service.and_then(|it| it.days_until_start(now)),
+        not_yet_valid: service.is_some_and(|it| it.is_not_yet_valid(now)),
         expired: service.is_some_and(|it| it.ended(now).is_some()),
+        replay_time: at(feed.network().replay_time()),
         last_success: at(status.last_success),
         data_time: at(status.data_time),
         next_poll: at(status.next_poll),

@@ -12,8 +12,8 @@ use axum::routing::get;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use jiff::Timestamp;
-use lineside_ingest::FeedId;
+use jiff::{Timestamp, civil::Date};
+use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
 use lineside_store::{BlobHash, Store, Version};
 use serde::Serialize;
 use tokio::fs::File;
@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 
 use super::list::{List, Listing, Page};
 use crate::app::App;
-use crate::http::aside::remembered;
+use crate::http::aside::{aside, remembered};
 use crate::http::documented::ending;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
@@ -68,13 +68,42 @@ struct VersionItem {
     valid_from: Option<String>,
     /// The last day, likewise.
     valid_until: Option<String>,
+    /// The first day of service; null for versions that were stored before it was recorded.
+    service_start: Option<String>,
+    /// The last day of service, likewise.
+    service_end: Option<String>,
+    /// Whether `valid_until` or `service_end` is past, in the agency's zone.
+    ended: bool,
+    /// Whether `valid_from` or `service_start` is yet to come.
+    not_yet_valid: bool,
     routes: u64,
     stops: u64,
     trips: u64,
+    /// The differences from the next version of the list, the one seen before; null for the last.
+    changes: Option<CountChangesItem>,
+    /// The trips of each day; only of the served version, once it is loaded.
+    daily_trips: Option<DailyTrips>,
     /// The address of its bytes.
     url: String,
     /// The report on it, if it is still kept.
     report: Option<ReportLink>,
+}
+
+/// The differences between the counts of two versions; negative where there are fewer.
+#[derive(Debug, Serialize, ToSchema)]
+struct CountChangesItem {
+    routes: i64,
+    stops: i64,
+    trips: i64,
+}
+
+/// The trips of days in a row, at most twelve months.
+#[derive(Debug, Serialize, ToSchema)]
+struct DailyTrips {
+    /// The first day.
+    start: String,
+    /// The trips of that day, of the next, and so on. A trip of `frequencies.txt` counts once per run.
+    trips: Vec<u64>,
 }
 
 /// The report on a version.
@@ -109,13 +138,19 @@ async fn list(
     Listing { parameters, link, base }: Listing,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?.id().clone();
+    let feed = found::feed(&app, &id)?;
     let page = Page::of(&parameters)?;
-    // One more than is shown tells whether there is a next page.
-    let versions = read(&app, &feed, page.offset, page.limit + 1).await?;
-    let reports = read_reports(&app, &feed).await;
-    let items = versions.into_iter().map(|version| item(&feed, version, &reports, &base)).collect();
-    let list = page.cut_begun(items, &link);
+    // One more than is shown tells whether there is a next page, and what the last one changed.
+    let versions = read(&app, feed.id(), page.offset, page.limit + 1).await?;
+    let reports = read_reports(&app, feed.id()).await;
+    let mut daily_trips = find_daily_trips(&feed).await;
+    let facts = ItemFacts { feed: feed.id(), today: feed.network().today(), reports, base };
+    let next = versions.iter().skip(1).map(Some).chain([None]);
+    let items = versions.iter().zip(next).map(|(version, previous)| VersionItem {
+        daily_trips: version.is_current.then(|| daily_trips.take()).flatten(),
+        ..facts.item(version, previous)
+    });
+    let list = page.cut_begun(items.collect(), &link);
     Ok(Representation::json(&list).modified(Some(app.now()), app.now()).reply(&wants, &app).await)
 }
 
@@ -139,26 +174,64 @@ pub(crate) async fn read_reports(app: &App, feed: &FeedId) -> Briefs {
     read.await.unwrap_or_default()
 }
 
-fn item(feed: &FeedId, version: Version, reports: &Briefs, base: &str) -> VersionItem {
-    let facts = version.facts;
-    let report = reports.get(&version.hash.to_string()).map(|counts| ReportLink {
-        url: format!("{base}/feeds/{feed}/versions/{}/report", version.hash),
-        counts: counts.clone(),
-    });
-    VersionItem {
-        report,
-        url: format!("{base}/feeds/{feed}/versions/{}.zip", version.hash),
-        hash: version.hash.to_string(),
-        size: version.size,
-        current: version.is_current,
-        first_seen: rfc3339(version.first_seen),
-        last_seen: rfc3339(version.last_seen),
-        feed_version: facts.publisher_version,
-        valid_from: facts.valid_from,
-        valid_until: facts.valid_until,
-        routes: facts.routes,
-        stops: facts.stops,
-        trips: facts.trips,
+async fn find_daily_trips(feed: &Feed) -> Option<DailyTrips> {
+    let dataset = find_calendar_dataset(feed).await?;
+    let days = dataset.service_calendar()?.year_around(feed.network().today())?;
+    Some(DailyTrips { start: days.first.to_string(), trips: days.trips.to_vec() })
+}
+
+/// The loaded schedule of a feed, once the trips of its days are counted; `None` of feeds that are no schedule.
+pub(crate) async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
+    let network = feed.network();
+    let dataset = network.dataset().filter(|dataset| dataset.feed == *feed.id())?;
+    let counted = Arc::clone(&dataset);
+    aside(move || counted.service_calendar().is_some()).await.ok()?;
+    Some(dataset)
+}
+
+/// What the items of a list have in common.
+struct ItemFacts<'a> {
+    feed: &'a FeedId,
+    today: Date,
+    reports: Briefs,
+    base: String,
+}
+
+impl ItemFacts<'_> {
+    fn item(&self, version: &Version, previous: Option<&Version>) -> VersionItem {
+        let Self { feed, base, .. } = self;
+        let facts = version.facts.clone();
+        let address = format!("{base}/feeds/{feed}/versions/{}", version.hash);
+        let counts = self.reports.get(&version.hash.to_string());
+        let changes = previous.map(|previous| facts.count_changes(&previous.facts));
+        VersionItem {
+            report: counts.map(|counts| ReportLink {
+                url: format!("{address}/report"),
+                counts: counts.clone(),
+            }),
+            url: format!("{address}.zip"),
+            hash: version.hash.to_string(),
+            size: version.size,
+            current: version.is_current,
+            first_seen: rfc3339(version.first_seen),
+            last_seen: rfc3339(version.last_seen),
+            ended: facts.has_ended(self.today),
+            not_yet_valid: facts.is_not_yet_valid(self.today),
+            feed_version: facts.publisher_version,
+            valid_from: facts.valid_from,
+            valid_until: facts.valid_until,
+            service_start: facts.service_start,
+            service_end: facts.service_end,
+            routes: facts.routes,
+            stops: facts.stops,
+            trips: facts.trips,
+            changes: changes.map(|CountChanges { routes, stops, trips }| CountChangesItem {
+                routes,
+                stops,
+                trips,
+            }),
+            daily_trips: None,
+        }
     }
 }
 

@@ -113,6 +113,7 @@ fn head(answer: &Answer, is_embedded: bool) -> Markup {
                 }
             }
             h1 { (question(answer)) @if let Some(scope) = scope(answer) { " " span.scope { (scope) } } }
+            (states::recording_line(&asked.network))
         }
     }
 }

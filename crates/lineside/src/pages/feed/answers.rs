@@ -67,7 +67,7 @@ impl Shown {
                     @else {
                         @for (what, count) in self.record_counts() { dt { (what) } dd.numeric { (words::number(count)) } }
                     }
-                    @if let Some(said) = system::in_brief(&self.feed, &self.network) { dt { "Right now" } dd { (said) } }
+                    @if let Some(said) = system::in_brief(&self.feed, &self.network) { dt { (self.current_title()) } dd { (said) } }
                     (self.related_feeds())
                 }
                 @if let Some(timetable) = &self.timetable { (self.lines(timetable)) (row_counts(timetable, self.is_converted())) }

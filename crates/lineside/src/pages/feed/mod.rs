@@ -233,7 +233,8 @@ impl Shown {
                     (states::label(id, self.status.state))
                     span data-reason-of=(id) { (self.status.reason) }
                     (states::since(id, &self.status, &self.zone()))
-                    (states::service_tag(id, states::service_days_left(&self.feed), self.status.state))
+                    (states::service_tag_of(&self.feed, self.status.state))
+                    (states::recording_tag(&self.network))
                     a.small href=(format!("/feeds/{id}/incidents.atom")) type="application/atom+xml" { "Incidents as Atom" }
                     span.live #live data-status="off" { "Loaded at " (words::clock(self.now.seconds(), &self.zone())) }
                 }
@@ -254,7 +255,7 @@ impl Shown {
             ("use".to_owned(), "Use"),
         ];
         if has_current {
-            entries.push(("current".to_owned(), "Right now"));
+            entries.push(("current".to_owned(), self.current_title()));
         }
         entries.extend(report.map(|id| (id, "Report")));
         let has_losses = self.losses().is_some_and(|losses| !losses.is_empty());

@@ -10,11 +10,17 @@ use super::range::Range;
 use super::{acts, detail};
 use crate::app::App;
 use crate::ops::{Board, FeedFigures};
+use crate::pages::states::ServiceCountdown;
 use crate::pages::{states, words};
 use crate::reports::Verdict;
 
 /// Rows of one page.
 pub(super) const ROWS_PER_PAGE: usize = 100;
+
+fn service_countdown(figures: &FeedFigures) -> ServiceCountdown {
+    let FeedFigures { service_days_left, service_days_until_start, .. } = *figures;
+    ServiceCountdown { days_left: service_days_left, days_until_start: service_days_until_start }
+}
 
 pub(super) fn search_form(query: &Query) -> Markup {
     html! {
@@ -136,7 +142,7 @@ fn row(figures: &FeedFigures, query: &Query, now: UnixMillis, is_admin: bool) ->
                 div.one-line {
                     (states::sign(id, figures.state))
                     span.soft.small.reason data-reason-of=(id) title=(figures.reason) hidden[figures.state == FeedState::Ok] { (figures.reason) }
-                    (states::service_tag(id, figures.service_days_left, figures.state))
+                    (states::service_tag(id, service_countdown(figures), figures.state))
                 }
             }
             @for column in Column::FIGURES {
@@ -167,7 +173,7 @@ pub(super) fn empty_row(is_admin: bool) -> Markup {
             td.cell-name role="cell" data-col="name" {
                 div.one-line { a.feed-name {} a.small.ops-more aria-expanded="false" { "More" } }
             }
-            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::service_tag("", None, FeedState::Unknown)) } }
+            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::service_tag("", ServiceCountdown::default(), FeedState::Unknown)) } }
             @for column in Column::FIGURES {
                 td.end.numeric role="cell" data-col=(column.word()) data-label=(column.title()) {}
             }

@@ -1,18 +1,29 @@
-//! `/feeds/<feed>/versions`: what the schedule of a feed was, and when, each version to be downloaded.
+//! `/feeds/<feed>/versions`: how long the served schedule is valid, the trips of each of its days, and every published version
+//! with what it changed, each to be downloaded.
+
+mod calendar;
+mod current;
+mod timeline;
+
+use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use lineside_ingest::{Feed, FeedId};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
 use lineside_store::Version;
 use maud::{Markup, html};
 
+use self::timeline::Timeline;
 use super::layout::{self, Page, Section};
 use super::report::in_brief;
 use super::words;
 use crate::app::App;
-use crate::http::{Parameters, Refusal, limits, read_reports, read_versions};
+use crate::http::{
+    Parameters, Refusal, find_calendar_dataset, limits, read_reports, read_versions,
+};
 use crate::reports::Briefs;
 
 /// Versions on one page.
@@ -38,27 +49,39 @@ pub(super) async fn page(
         Err(refusal) => return refusal.into_response(),
     };
     let reports = read_reports(&app, feed.id()).await;
-    let title = format!("Versions of {}", feed.config().display_name());
+    let name = feed.config().display_name();
+    let title = format!("Versions of {name}");
     let mut page = Page::new(&title, Section::Catalog);
     page.description = Some(format!(
-        "Published versions of the schedule {}: when each was served, its validity, report and download.",
-        feed.config().display_name()
+        "Published versions of the schedule {name}: validity, service days, changes, report and download of each."
     ));
+    page.styles = &["versions.css"];
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}/versions")));
-    let zone = words::zone_of(&feed.network());
-    let shown =
-        Shown { feed: &feed, versions, reports, offset, zone, is_kept: app.store().is_some() };
+    let network = feed.network();
+    let shown = Shown {
+        dataset: find_calendar_dataset(&feed).await,
+        zone: words::zone_of(&network),
+        today: network.today(),
+        is_kept: app.store().is_some(),
+        feed: &feed,
+        versions,
+        reports,
+        offset,
+    };
     layout::reply(StatusCode::OK, page.render(&shown.markup()))
 }
 
 struct Shown<'a> {
     feed: &'a Feed,
+    /// The loaded schedule, if the feed is one.
+    dataset: Option<Arc<Dataset>>,
     /// None if they cannot be read now. One more than is shown, if there is one.
     versions: Option<Vec<Version>>,
     /// What was found in them.
     reports: Briefs,
     offset: usize,
     zone: TimeZone,
+    today: Date,
     /// Whether versions are kept here at all.
     is_kept: bool,
 }
@@ -71,18 +94,23 @@ impl Shown<'_> {
     fn markup(&self) -> Markup {
         let config = self.feed.config();
         html! {
-            div.page {
+            div.page.versions-page {
                 div.page-head {
                     p.crumbs {
                         a href="/" { "Feeds" } " / "
                         a href=(format!("/feeds/{}", config.id)) { (config.display_name()) }
                     }
                     h1 { "Versions" }
+                    (self.state())
                 }
+                @if self.offset == 0 { (self.current()) }
                 section.card #versions aria-labelledby="versions-title" {
                     div.card-head {
                         h2 #versions-title { "Published versions" }
-                        span.small { a href=(format!("/api/v1/feeds/{}/versions", config.id)) { "JSON" } }
+                        span.soft.small {
+                            "Times in " (self.zone.iana_name().unwrap_or("UTC")) " · "
+                            a.target href=(format!("/api/v1/feeds/{}/versions", config.id)) { "JSON" }
+                        }
                     }
                     (self.body())
                 }
@@ -97,18 +125,24 @@ impl Shown<'_> {
         if versions.is_empty() {
             return html! { p.card-body.soft { (self.why_none()) } };
         }
+        let shown = &versions[..versions.len().min(SHOWN)];
+        let timeline = Timeline::from_versions(shown, self.today);
         html! {
             div.scroll {
-                table.list-table.stacked role="table" {
+                table.list-table.stacked.version-table role="table" {
                     thead role="rowgroup" { tr role="row" {
                         th scope="col" role="columnheader" { "Seen" }
-                        th scope="col" role="columnheader" { "Report" }
-                        th scope="col" role="columnheader" { "Valid" }
+                        th scope="col" role="columnheader" { "Valid" span.today-key { "today" } }
                         th scope="col" role="columnheader" { "Publisher's version" }
-                        th scope="col" role="columnheader" { "Lines, stops, trips" }
-                        th scope="col" role="columnheader" { "Bytes" }
+                        th.end scope="col" role="columnheader" { "Lines" }
+                        th.end scope="col" role="columnheader" { "Stops" }
+                        th.end scope="col" role="columnheader" { "Trips" }
+                        th scope="col" role="columnheader" { "Report" }
+                        th scope="col" role="columnheader" { "Download" }
                     } }
-                    tbody role="rowgroup" { @for version in versions.iter().take(SHOWN) { (self.row(version)) } }
+                    tbody role="rowgroup" {
+                        @for (at, version) in shown.iter().enumerate() { (self.row(version, versions.get(at + 1), timeline.as_ref())) }
+                    }
                 }
             }
             (self.pager(versions.len() > SHOWN))
@@ -126,29 +160,43 @@ impl Shown<'_> {
         }
     }
 
-    fn row(&self, version: &Version) -> Markup {
+    /// `previous` is the version that was seen before, if it is still kept.
+    fn row(
+        &self,
+        version: &Version,
+        previous: Option<&Version>,
+        timeline: Option<&Timeline>,
+    ) -> Markup {
         let facts = &version.facts;
         let hash = version.hash.to_string();
-        let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "unknown".to_owned());
+        let changes = previous.map(|previous| facts.count_changes(&previous.facts));
+        let change = |pick: fn(CountChanges) -> i64| changes.map_or(0, pick);
         html! {
-            tr role="row" {
+            tr role="row" data-version=(hash) {
                 td.nowrap role="cell" data-label="Seen" {
-                    span { "from " (words::time_at(version.first_seen, &self.zone)) }
+                    span { "from " (words::minute_at(version.first_seen, &self.zone)) }
                     br;
-                    span { "to " (words::time_at(version.last_seen, &self.zone)) }
+                    span { "to " (words::minute_at(version.last_seen, &self.zone)) }
                     @if version.is_current { br; strong { "served now" } }
                 }
+                td.valid-cell.numeric role="cell" data-label="Valid" {
+                    span { (day(facts.valid_from.as_deref())) " to " (day(facts.valid_until.as_deref())) }
+                    @if facts.has_ended(self.today) { " " span.soft data-ended { "(ended)" } }
+                    @else if facts.is_not_yet_valid(self.today) { " " span.soft data-not-yet-valid { "(not yet valid)" } }
+                    @if let Some(timeline) = timeline { (timeline.bar(version)) }
+                }
+                td role="cell" data-label="Version" { (facts.publisher_version.as_deref().unwrap_or("unknown")) }
+                (count_cell("Lines", facts.routes, change(|it| it.routes)))
+                (count_cell("Stops", facts.stops, change(|it| it.stops)))
+                (count_cell("Trips", facts.trips, change(|it| it.trips)))
                 td.nowrap role="cell" data-label="Report" {
                     @match self.reports.get(&hash) {
-                        Some(brief) => a href=(format!("/feeds/{}/versions/{hash}/report", self.id())) { (brief.as_ref().map_or_else(|| "Report".to_owned(), in_brief)) },
+                        Some(brief) => a.target href=(format!("/feeds/{}/versions/{hash}/report", self.id())) { (brief.as_ref().map_or_else(|| "Report".to_owned(), in_brief)) },
                         None => span.soft { "none" },
                     }
                 }
-                td.numeric.nowrap role="cell" data-label="Valid" { (day(&facts.valid_from)) " to " br; (day(&facts.valid_until)) @if self.has_ended(version) { br; span.soft data-ended { "(ended)" } } }
-                td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("unknown")) }
-                td.numeric role="cell" data-label="Lines, stops, trips" { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
-                td.nowrap role="cell" data-label="Bytes" {
-                    a href=(format!("/feeds/{}/versions/{hash}.zip", self.id())) download { (words::bytes(version.size)) }
+                td.nowrap role="cell" data-label="Download" {
+                    a.target href=(self.download(&hash)) download { (words::bytes(version.size)) }
                     br;
                     span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
                 }
@@ -156,11 +204,8 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether its last service day is past, in the zone of the agency of the version that is served.
-    fn has_ended(&self, version: &Version) -> bool {
-        let until = version.facts.valid_until.as_deref().and_then(|day| day.parse::<Date>().ok());
-        let now = Timestamp::from_millisecond(self.feed.network().now().0).unwrap_or_default();
-        until.is_some_and(|until| until < now.to_zoned(self.zone.clone()).date())
+    fn download(&self, hash: &str) -> String {
+        format!("/feeds/{}/versions/{hash}.zip", self.id())
     }
 
     fn pager(&self, has_more: bool) -> Markup {
@@ -174,4 +219,30 @@ impl Shown<'_> {
             }
         }
     }
+}
+
+fn day(text: Option<&str>) -> Markup {
+    let date = text.and_then(|text| text.parse::<Date>().ok());
+    match date {
+        Some(date) => html! { time.nowrap datetime=(date) { (date.strftime("%-d %b %Y")) } },
+        None => html! { span.soft { "unknown" } },
+    }
+}
+
+fn count_cell(label: &str, count: u64, change: i64) -> Markup {
+    html! {
+        td.end.numeric role="cell" data-label=(label) {
+            span { (words::number(count)) @if change != 0 { " " (change_mark(change)) } }
+        }
+    }
+}
+
+/// The difference from the version before.
+fn change_mark(change: i64) -> Markup {
+    html! { span.change.small data-change=(change) title="Difference from the version before" { (signed(change)) } }
+}
+
+fn signed(change: i64) -> String {
+    let sign = if change < 0 { "−" } else { "+" };
+    format!("{sign}{}", words::number(change.unsigned_abs()))
 }

@@ -1,0 +1,136 @@
+//! The trips of each service day of a timetable, as a calendar shows them.
+
+use jiff::{ToSpan as _, civil::Date};
+use lineside_formats::gtfs::Timetable;
+
+/// Years before and after a day that are counted: some calendars cover centuries.
+const YEARS: i16 = 20;
+
+/// The trips of each day from the first to the last service day of a timetable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceCalendar {
+    first: Date,
+    trips: Vec<u64>,
+}
+
+/// A part of a [`ServiceCalendar`]: days in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceDays<'a> {
+    /// The first day.
+    pub first: Date,
+    /// The trips of each day, at least one.
+    pub trips: &'a [u64],
+}
+
+impl ServiceCalendar {
+    /// The calendar of a timetable, at most 40 years of it; `None` if no service of it ever runs. `around` is a day that is
+    /// kept, or the service day that is nearest to it.
+    pub fn from_timetable(timetable: &Timetable, around: Date) -> Option<ServiceCalendar> {
+        let (first, last) = timetable.service_range()?;
+        let around = around.clamp(first, last);
+        let first = first.max(around.saturating_sub(YEARS.years()));
+        let last = last.min(around.saturating_add(YEARS.years()));
+        Some(ServiceCalendar { first, trips: timetable.count_trips_by_day(first, last) })
+    }
+
+    /// The last day.
+    pub fn last(&self) -> Date {
+        day_after(self.first, self.trips.len().saturating_sub(1))
+    }
+
+    /// Whole months, at most twelve: from the month of `today` on, from the first month of a timetable that begins later, or up
+    /// to the last month of one that has ended.
+    pub fn year_around(&self, today: Date) -> Option<ServiceDays<'_>> {
+        let last = self.last();
+        let start = if last < today {
+            last.first_of_month().saturating_sub(11.months())
+        } else {
+            today.first_of_month()
+        };
+        let start = start.max(self.first);
+        let end = start.first_of_month().saturating_add(11.months()).last_of_month().min(last);
+        let (from, until) = (days_between(self.first, start), days_between(self.first, end));
+        let trips = self.trips.get(from..=until)?;
+        Some(ServiceDays { first: start, trips })
+    }
+}
+
+impl<'a> ServiceDays<'a> {
+    /// Each day with its trips.
+    pub fn iter(self) -> impl Iterator<Item = (Date, u64)> + 'a {
+        self.first.series(1.day()).zip(self.trips.iter().copied())
+    }
+}
+
+fn days_between(first: Date, day: Date) -> usize {
+    usize::try_from((day - first).get_days()).unwrap_or(0)
+}
+
+fn day_after(first: Date, days: usize) -> Date {
+    first.saturating_add(i64::try_from(days).unwrap_or(0).days())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    /// One trip on the first of each month, none on other days.
+    fn calendar(first: Date, last: Date) -> ServiceCalendar {
+        let days = first.series(1.day()).take_while(|day| *day <= last);
+        let trips = days.map(|day| u64::from(day.day() == 1)).collect();
+        ServiceCalendar { first, trips }
+    }
+
+    fn bounds(calendar: &ServiceCalendar, today: Date) -> (Date, Date) {
+        let year = calendar.year_around(today).unwrap();
+        assert!(year.iter().all(|(day, trips)| trips == u64::from(day.day() == 1)));
+        (year.first, year.iter().last().unwrap().0)
+    }
+
+    #[test]
+    fn the_year_begins_with_the_month_of_today() {
+        let years = calendar(date(2024, 5, 10), date(2028, 2, 3));
+        assert_eq!(bounds(&years, date(2026, 11, 27)), (date(2026, 11, 1), date(2027, 10, 31)));
+        assert_eq!(bounds(&years, date(2024, 5, 31)), (date(2024, 5, 10), date(2025, 4, 30)));
+        assert_eq!(bounds(&years, date(2028, 2, 3)), (date(2028, 2, 1), date(2028, 2, 3)));
+    }
+
+    #[test]
+    fn a_timetable_of_another_time_shows_its_last_or_its_first_year() {
+        let years = calendar(date(2007, 5, 10), date(2010, 12, 31));
+        assert_eq!(bounds(&years, date(2026, 11, 27)), (date(2010, 1, 1), date(2010, 12, 31)));
+        assert_eq!(bounds(&years, date(2001, 1, 1)), (date(2007, 5, 10), date(2008, 4, 30)));
+    }
+
+    #[test]
+    fn a_calendar_of_centuries_is_cut_around_the_day() {
+        let text = "# agency.txt
+            agency_name,agency_url,agency_timezone
+            A,https://a.example,UTC
+            # routes.txt
+            route_id,route_type
+            R,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            s,1,1,1,1,1,0,0,19000101,29991231
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            A,A,48.8,2.3
+            # trips.txt
+            route_id,service_id,trip_id
+            R,s,T
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            T,08:00:00,08:00:00,A,1";
+        let limits = lineside_formats::gtfs::Limits::default();
+        let files = &mut lineside_formats::gtfs::TextFiles::parse(text);
+        let (timetable, _) = lineside_formats::gtfs::load(files, &limits).unwrap();
+        let today = date(2026, 11, 27);
+        let found = ServiceCalendar::from_timetable(&timetable, today).unwrap();
+        assert_eq!((found.first, found.last()), (date(2006, 11, 27), date(2046, 11, 27)));
+        let week: Vec<u64> = found.year_around(today).unwrap().trips[..7].to_vec();
+        assert_eq!(week, [0, 1, 1, 1, 1, 1, 0], "1 November 2026 is a Sunday");
+    }
+}

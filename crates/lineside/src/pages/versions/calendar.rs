@@ -1,0 +1,290 @@
+//! The calendar of the served version: a square for each service day, as large as the day's trips are many, and the same
+//! figures as text.
+
+use jiff::civil::{Date, Weekday};
+use lineside_ingest::ServiceDays;
+use maud::{Markup, html};
+
+use super::super::words;
+
+/// The side of a day's place, and the space between two, in units of the drawing.
+const SIDE: u64 = 12;
+const STEP: u64 = 14;
+/// Sides of the squares, the most trips last.
+const SIZES: [u64; 4] = [5, 7, 9, 12];
+/// Days without service that are named.
+const NAMED_MAX: usize = 6;
+const WEEKDAYS: [&str; 7] =
+    ["Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"];
+
+/// The days of one month.
+#[derive(Debug)]
+struct Month {
+    first: Date,
+    days: Vec<(Date, u64)>,
+}
+
+/// The section with the calendar of these days.
+pub(super) fn section(days: ServiceDays<'_>, today: Date) -> Markup {
+    let most = days.trips.iter().copied().max().unwrap_or(0);
+    let months = split_months(days);
+    html! {
+        div.card-body.service-calendar #calendar data-days=(days.trips.len()) {
+            div.calendar-head {
+                h3 { "Trips per day" }
+                (legend(most))
+            }
+            div.months {
+                @for month in &months { (month.markup(most, today)) }
+            }
+            dl.facts {
+                @for (weekdays, trips) in typical_week(days) { dt { (weekdays) } dd.numeric { (trip_words(trips)) } }
+                dt { "No service" } dd { (idle_words(days)) }
+            }
+            details.past {
+                summary { "Trips per day by month" }
+                div.scroll { (month_table(&months)) }
+            }
+        }
+    }
+}
+
+fn split_months(days: ServiceDays<'_>) -> Vec<Month> {
+    let mut months: Vec<Month> = Vec::new();
+    for (day, trips) in days.iter() {
+        match months.last_mut().filter(|month| month.first == day.first_of_month()) {
+            Some(month) => month.days.push((day, trips)),
+            None => months.push(Month { first: day.first_of_month(), days: vec![(day, trips)] }),
+        }
+    }
+    months
+}
+
+impl Month {
+    fn name(&self) -> String {
+        self.first.strftime("%B %Y").to_string()
+    }
+
+    fn n_idle(&self) -> usize {
+        self.days.iter().filter(|(_, trips)| *trips == 0).count()
+    }
+
+    /// The fewest trips of a day with service, and the most.
+    fn range(&self) -> Option<(u64, u64)> {
+        let trips = || self.days.iter().map(|(_, trips)| *trips).filter(|trips| *trips > 0);
+        Some((trips().min()?, trips().max()?))
+    }
+
+    /// What the drawing shows, for those who do not see it.
+    fn words(&self) -> String {
+        let served = self.days.len() - self.n_idle();
+        let service = format!("service on {} of {} days", served, self.days.len());
+        match self.range() {
+            None => format!("{}: no service", self.name()),
+            Some((least, most)) if least == most => {
+                format!("{}: {service}, {} a day", self.name(), trip_words(most))
+            }
+            Some((least, most)) => {
+                let (least, most) = (words::number(least), trip_words(most));
+                format!("{}: {service}, {least} to {most} a day", self.name())
+            }
+        }
+    }
+
+    /// Weeks are rows that begin on Monday.
+    fn markup(&self, most: u64, today: Date) -> Markup {
+        let place = |day: Date| {
+            let first = u64::from(weekday_of(self.first));
+            let at = first + u64::from(day.day().unsigned_abs()) - 1;
+            (at % 7 * STEP, at / 7 * STEP)
+        };
+        let view = format!("-1 -1 {} {}", 7 * STEP, 6 * STEP);
+        html! {
+            figure.month data-month=(self.first.strftime("%Y-%m")) {
+                figcaption { (self.first.strftime("%b %Y")) }
+                svg viewBox=(view) role="img" aria-label=(self.words()) {
+                    @for (day, trips) in &self.days {
+                        @let (x, y) = place(*day);
+                        g data-trips=(trips) {
+                            title { (words::date(*day)) ": " (if *trips == 0 { "no service".to_owned() } else { trip_words(*trips) }) }
+                            rect.day x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {}
+                            @if let Some(level) = level_of(*trips, most) { (square(level, x, y)) }
+                            @if *day == today { (today_mark(x, y)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The square of a level in a day's place.
+fn square(level: usize, x: u64, y: u64) -> Markup {
+    let size = SIZES[level];
+    let inset = (SIDE - size) as f64 / 2.0;
+    html! {
+        rect class=(format!("level-{level}")) x=(x as f64 + inset) y=(y as f64 + inset) width=(size) height=(size) rx="1.5" {}
+    }
+}
+
+/// Which quarter of the most trips a day has; `None` for a day without service.
+fn level_of(trips: u64, most: u64) -> Option<usize> {
+    let last = SIZES.len() as u64 - 1;
+    let level = trips.saturating_mul(SIZES.len() as u64).checked_div(most)?.min(last);
+    (trips > 0).then(|| usize::try_from(level).unwrap_or(0))
+}
+
+fn today_mark(x: u64, y: u64) -> Markup {
+    html! { rect.today x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {} }
+}
+
+fn legend(most: u64) -> Markup {
+    let view = format!("-1 -1 {STEP} {STEP}");
+    let quarter = most / SIZES.len() as u64;
+    let range = |least: u64| match least == most {
+        true => words::number(most),
+        false => format!("{} to {}", words::number(least), words::number(most)),
+    };
+    let sign = |level: Option<usize>| {
+        html! {
+            svg viewBox=(view) aria-hidden="true" {
+                rect class="day" x="0" y="0" width=(SIDE) height=(SIDE) rx="2" {}
+                @if let Some(level) = level { (square(level, 0, 0)) }
+            }
+        }
+    };
+    html! {
+        ul.calendar-legend.small {
+            li { (sign(None)) "none" }
+            @if quarter > 1 {
+                li { (sign(Some(0))) "under " (words::number(quarter)) }
+                li { (sign(Some(3))) (range(most - quarter)) }
+            } @else if most > 0 {
+                li { (sign(Some(3))) (range(1)) }
+            }
+            li { svg viewBox=(view) aria-hidden="true" { (today_mark(0, 0)) } "today" }
+        }
+    }
+}
+
+/// The usual number of trips by weekday: the median. Weekdays in a row with the same number are one entry.
+fn typical_week(days: ServiceDays<'_>) -> Vec<(String, u64)> {
+    let mut by_weekday: [Vec<u64>; 7] = Default::default();
+    for (day, trips) in days.iter() {
+        by_weekday[usize::from(weekday_of(day))].push(trips);
+    }
+    let mut week: Vec<(usize, usize, u64)> = Vec::new();
+    for (weekday, trips) in by_weekday.iter_mut().enumerate().filter(|(_, trips)| !trips.is_empty())
+    {
+        trips.sort_unstable();
+        let usual = trips[trips.len() / 2];
+        match week.last_mut().filter(|(_, last, trips)| last + 1 == weekday && *trips == usual) {
+            Some((_, last, _)) => *last = weekday,
+            None => week.push((weekday, weekday, usual)),
+        }
+    }
+    let names = |first: usize, last: usize| match first == last {
+        true => WEEKDAYS[first].to_owned(),
+        false => format!("{} to {}", WEEKDAYS[first], WEEKDAYS[last]),
+    };
+    week.into_iter().map(|(first, last, trips)| (names(first, last), trips)).collect()
+}
+
+/// The days without service: few are named, many are counted.
+fn idle_words(days: ServiceDays<'_>) -> String {
+    let idle: Vec<Date> =
+        days.iter().filter(|(_, trips)| *trips == 0).map(|(day, _)| day).collect();
+    match idle.len() {
+        0 => "on no day".to_owned(),
+        1..=NAMED_MAX => idle.iter().map(|day| words::date(*day)).collect::<Vec<_>>().join(", "),
+        n => format!(
+            "{} of {}",
+            words::number(n as u64),
+            words::count(days.trips.len() as u64, "day", "days")
+        ),
+    }
+}
+
+fn month_table(months: &[Month]) -> Markup {
+    html! {
+        table.list-table.month-table {
+            thead { tr {
+                th scope="col" { "Month" }
+                th.end scope="col" { "Days with service" }
+                th.end scope="col" { "Fewest trips" }
+                th.end scope="col" { "Most trips" }
+            } }
+            tbody {
+                @for month in months {
+                    @let range = month.range();
+                    tr {
+                        th scope="row" { (month.name()) }
+                        td.end.numeric { (month.days.len() - month.n_idle()) " of " (month.days.len()) }
+                        td.end.numeric { @if let Some((least, _)) = range { (words::number(least)) } @else { "–" } }
+                        td.end.numeric { @if let Some((_, most)) = range { (words::number(most)) } @else { "–" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn trip_words(trips: u64) -> String {
+    words::count(trips, "trip", "trips")
+}
+
+/// 0 is Monday.
+fn weekday_of(day: Date) -> u8 {
+    day.weekday().since(Weekday::Monday).unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn each_day_has_its_square_and_each_month_its_words() {
+        // 30 November 2026 is a Monday.
+        let trips = [0, 8, 8, 4, 1];
+        let days = ServiceDays { first: date(2026, 11, 28), trips: &trips };
+        let text = section(days, date(2026, 11, 30)).into_string();
+        assert_eq!(text.matches("<figure class=\"month\"").count(), 2);
+        assert_eq!(text.matches("class=\"today\"").count(), 2, "with the legend");
+        let squares = |level: usize| text.matches(&format!("class=\"level-{level}\"")).count();
+        assert_eq!([0, 1, 2, 3].map(squares), [2, 0, 1, 3], "with two in the legend");
+        assert!(
+            text.contains("aria-label=\"November 2026: service on 2 of 3 days, 8 trips a day\"")
+        );
+        assert!(
+            text.contains(
+                "aria-label=\"December 2026: service on 2 of 2 days, 1 to 4 trips a day\""
+            )
+        );
+        // The 30th is the first square of the sixth week.
+        assert!(text.contains("class=\"today\" x=\"0\" y=\"70\""), "{text}");
+    }
+
+    #[test]
+    fn a_usual_week_joins_days_that_are_alike() {
+        let week = [5, 5, 5, 5, 5, 3, 0];
+        let mut trips = week.repeat(4);
+        trips[2] = 0;
+        let days = ServiceDays { first: date(2026, 11, 30), trips: &trips };
+        let found = typical_week(days);
+        let expected = [("Mondays to Fridays", 5), ("Saturdays", 3), ("Sundays", 0)];
+        assert_eq!(found, expected.map(|(name, trips)| (name.to_owned(), trips)));
+        assert_eq!(idle_words(days).matches("2026").count(), 5, "{}", idle_words(days));
+    }
+
+    #[test]
+    fn levels_are_quarters_of_the_most() {
+        assert_eq!(
+            [0, 1, 24, 25, 99, 100].map(|trips| level_of(trips, 100)),
+            [None, Some(0), Some(0), Some(1), Some(3), Some(3)]
+        );
+        assert_eq!(level_of(0, 0), None);
+        assert_eq!(level_of(1, 1), Some(3));
+    }
+}

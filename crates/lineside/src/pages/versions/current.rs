@@ -1,0 +1,167 @@
+//! The version that is served now: its state, how long it is valid, what it has, and the trips of each of its days.
+
+use jiff::civil::Date;
+use lineside_ingest::{CountChanges, EXPIRES_SOON_DAYS, ServiceWindow};
+use lineside_store::Version;
+use maud::{Markup, html};
+
+use super::super::{states, words};
+use super::{Shown, calendar, signed};
+
+/// How long a timetable is valid, or since when it is not: what one reads after the badges *Expired*, *Expires in 6 days* and
+/// *Not yet valid*.
+#[derive(Debug, PartialEq, Eq)]
+struct ValidityWords {
+    words: String,
+    tone: &'static str,
+}
+
+impl ValidityWords {
+    fn new(window: &ServiceWindow, today: Date) -> ValidityWords {
+        let days = |day: Date| i64::from((day - today).get_days());
+        let say = |words: String, tone| ValidityWords { words, tone };
+        let (start, end) = (written(window.start), written(window.end));
+        match (days(window.start), days(window.end)) {
+            (_, ..0) => {
+                let since = window.end.tomorrow().map_or_else(|_| end.clone(), written);
+                say(format!("since {since}; the last service day was {end}"), "bad")
+            }
+            (1, _) => say(format!("service starts tomorrow, {start}"), "warn"),
+            (ahead @ 2.., _) => say(format!("service starts in {ahead} days, on {start}"), "warn"),
+            (_, ..=EXPIRES_SOON_DAYS) => say(format!("the last service day is {end}"), "warn"),
+            (_, left) => {
+                let left = words::count(left.unsigned_abs(), "day", "days");
+                say(format!("valid until {end}, {left} from now"), "good")
+            }
+        }
+    }
+}
+
+fn written(day: Date) -> String {
+    day.strftime("%-d %B %Y").to_string()
+}
+
+impl Shown<'_> {
+    /// The state of the feed, and how long its timetable is valid.
+    pub(super) fn state(&self) -> Markup {
+        let status = self.feed.status();
+        let validity = self.feed.service_window().map(|it| ValidityWords::new(&it, self.today));
+        html! {
+            div.feed-state {
+                (states::label(self.id().as_str(), status.state))
+                (states::service_tag_of(self.feed, status.state))
+                (states::recording_tag(&self.feed.network()))
+                @if let Some(ValidityWords { words, tone }) = validity { span.validity-words data-tone=(tone) { (words) } }
+            }
+        }
+    }
+
+    /// The card of the served version; nothing of a feed that is no schedule, or before its schedule was read.
+    pub(super) fn current(&self) -> Markup {
+        let Some(dataset) = &self.dataset else { return html! {} };
+        let days = dataset.service_calendar().and_then(|it| it.year_around(self.today));
+        html! {
+            section.card #current-version aria-labelledby="current-version-title" {
+                div.card-head {
+                    h2 #current-version-title { "Current version" }
+                    @if let Some(version) = self.current_version() {
+                        a.small.target href=(self.download(&version.hash.to_string())) download { "Download, " (words::bytes(version.size)) }
+                    }
+                }
+                div.version-parts {
+                    (self.current_facts(dataset.timetable.service_range()))
+                    @match days {
+                        Some(days) => (calendar::section(days, self.today)),
+                        None => p.card-body.soft { "No service of this timetable ever runs." },
+                    }
+                }
+            }
+        }
+    }
+
+    fn current_version(&self) -> Option<&Version> {
+        self.versions.as_ref()?.first().filter(|version| version.is_current)
+    }
+
+    fn current_facts(&self, service: Option<(Date, Date)>) -> Markup {
+        let version = self.current_version();
+        let previous = version.and_then(|_| self.versions.as_ref()?.get(1));
+        let timetable = self.dataset.as_ref().map(|dataset| &dataset.timetable);
+        let label = timetable.and_then(|it| it.feed_info()?.version.as_deref());
+        let changes = version.zip(previous);
+        let changes = changes.map(|(it, previous)| it.facts.count_changes(&previous.facts));
+        let counts = timetable.map(|it| {
+            [("Lines", it.routes().len()), ("Stops", it.stops().len()), ("Trips", it.trips().len())]
+        });
+        html! {
+            dl.facts.card-body {
+                dt { "Publisher's version" } dd { (label.unwrap_or("unknown")) }
+                @if let Some((first, last)) = service {
+                    dt { "Service" } dd.numeric { (day_words(first)) " to " (day_words(last)) }
+                }
+                @for (name, count) in counts.into_iter().flatten() {
+                    dt { (name) } dd.numeric { (words::number(count as u64)) }
+                }
+                @if let Some(version) = version {
+                    dt { "First seen" } dd { (words::minute_at(version.first_seen, &self.zone)) }
+                    dt { "Changes" } dd data-has-previous[changes.is_some()] { (change_words(changes)) }
+                }
+            }
+        }
+    }
+}
+
+/// What changed since the version before, if that is still stored.
+fn change_words(changes: Option<CountChanges>) -> String {
+    let Some(CountChanges { routes, stops, trips }) = changes else {
+        return "The first version that is stored here".to_owned();
+    };
+    let parts = [(routes, "line", "lines"), (stops, "stop", "stops"), (trips, "trip", "trips")];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(change, _, _)| *change != 0)
+        .map(|(change, one, many)| {
+            format!("{} {}", signed(change), if change.abs() == 1 { one } else { many })
+        })
+        .collect();
+    match parts.len() {
+        0 => "As many lines, stops and trips as the version before".to_owned(),
+        _ => format!("{} since the version before", parts.join(", ")),
+    }
+}
+
+fn day_words(day: Date) -> Markup {
+    html! { time.nowrap datetime=(day) { (day.strftime("%-d %b %Y")) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    #[test]
+    fn validity_is_said_from_today() {
+        let window =
+            ServiceWindow { start: date(2024, 1, 1), end: date(2024, 6, 1), zone: TimeZone::UTC };
+        let said = |today| ValidityWords::new(&window, today);
+        let words = |today| said(today).words;
+        assert!(words(date(2026, 11, 27)).starts_with("since 2 June 2024"));
+        for last_days in [date(2024, 5, 25), date(2024, 6, 1)] {
+            assert!(words(last_days).contains("1 June 2024"));
+            assert_eq!(said(last_days).tone, "warn");
+        }
+        assert!(words(date(2023, 12, 30)).contains("in 2 days, on 1 January 2024"));
+        assert!(words(date(2023, 12, 31)).contains("tomorrow, 1 January 2024"));
+        assert_eq!(said(date(2024, 5, 24)).tone, "good");
+        assert_eq!(said(date(2026, 1, 1)).tone, "bad");
+    }
+
+    #[test]
+    fn only_what_changed_is_listed() {
+        let changes = CountChanges { routes: 1, stops: 0, trips: -1_344 };
+        assert!(change_words(Some(changes)).starts_with("+1 line, −1\u{202f}344 trips since"));
+        assert!(!change_words(Some(CountChanges::default())).contains('+'));
+    }
+}

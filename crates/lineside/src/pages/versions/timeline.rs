@@ -1,0 +1,118 @@
+//! The validity of each version as a bar on a time axis that all of them share, with today on it.
+
+use jiff::civil::Date;
+use lineside_store::Version;
+use maud::{Markup, html};
+
+/// The length of the axis, in units of the drawing.
+const LENGTH: i64 = 1_000;
+/// The least length of a bar, so that it is seen.
+const BAR_MIN: i64 = 12;
+/// The width of the mark of today.
+const NOW_WIDTH: i64 = 8;
+/// The longest axis: a version that claims to be valid for centuries would squeeze the others.
+const DAYS_MAX: i64 = 5 * 366;
+
+/// A time axis.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    start: Date,
+    days: i64,
+    today: Date,
+}
+
+impl Timeline {
+    /// The axis that has all of these versions on it, cut around today; `None` if no version has dates.
+    pub(super) fn from_versions(versions: &[Version], today: Date) -> Option<Timeline> {
+        let spans = versions.iter().filter_map(validity);
+        let (start, end) =
+            spans.reduce(|(start, end), (from, until)| (start.min(from), end.max(until)))?;
+        let (start, end) = (start.min(today), end.max(today));
+        let start = start.max(today.saturating_sub(days(DAYS_MAX)));
+        let end = end.min(today.saturating_add(days(DAYS_MAX)));
+        Some(Timeline { start, days: i64::from((end - start).get_days()) + 1, today })
+    }
+
+    /// The bar of one version. The dates are beside it as text.
+    pub(super) fn bar(&self, version: &Version) -> Markup {
+        let Some((from, until)) = validity(version) else { return html! {} };
+        let (left, right) = (self.place(from, 0), self.place(until, 1));
+        let width = (right - left).max(BAR_MIN);
+        let left = left.min(LENGTH - width);
+        let today = self.place(self.today, 0);
+        let class = if version.facts.has_ended(self.today) { "bar over" } else { "bar" };
+        html! {
+            svg.validity-bar viewBox=(format!("0 0 {LENGTH} 10")) preserveAspectRatio="none" aria-hidden="true" {
+                rect.axis x="0" y="4" width=(LENGTH) height="2" {}
+                rect class=(class) x=(left) y="1" width=(width) height="8" {}
+                rect.now x=(today.min(LENGTH - NOW_WIDTH)) y="0" width=(NOW_WIDTH) height="10" {}
+            }
+        }
+    }
+
+    /// Where a day begins, or ends with `after` 1.
+    fn place(&self, day: Date, after: i64) -> i64 {
+        let at = i64::from((day - self.start).get_days()) + after;
+        (at * LENGTH / self.days).clamp(0, LENGTH)
+    }
+}
+
+fn days(n: i64) -> jiff::Span {
+    jiff::Span::new().days(n)
+}
+
+/// The first and the last day of a version, if it has both.
+fn validity(version: &Version) -> Option<(Date, Date)> {
+    let day = |text: &Option<String>| text.as_deref()?.parse::<Date>().ok();
+    let (from, until) = (day(&version.facts.valid_from)?, day(&version.facts.valid_until)?);
+    (from <= until).then_some((from, until))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+    use lineside_ingest::DatasetFacts;
+    use lineside_store::BlobHash;
+    use lineside_sync::UnixMillis;
+
+    use super::*;
+
+    fn version(from: &str, until: &str) -> Version {
+        Version {
+            hash: BlobHash::parse(&"0".repeat(64)).unwrap(),
+            size: 1,
+            first_seen: UnixMillis(0),
+            last_seen: UnixMillis(0),
+            is_current: false,
+            facts: DatasetFacts {
+                valid_from: Some(from.to_owned()),
+                valid_until: Some(until.to_owned()),
+                ..DatasetFacts::default()
+            },
+        }
+    }
+
+    #[test]
+    fn bars_share_one_axis_with_today() {
+        let today = date(2026, 1, 6);
+        let versions = [version("2026-01-01", "2026-01-10"), version("2026-01-01", "2026-01-05")];
+        let timeline = Timeline::from_versions(&versions, today).unwrap();
+        let whole = timeline.bar(&versions[0]).into_string();
+        assert!(whole.contains("class=\"bar\" x=\"0\" y=\"1\" width=\"1000\""), "{whole}");
+        let over = timeline.bar(&versions[1]).into_string();
+        assert!(over.contains("class=\"bar over\" x=\"0\" y=\"1\" width=\"500\""), "{over}");
+        assert!(over.contains("class=\"now\" x=\"500\""), "{over}");
+    }
+
+    #[test]
+    fn hostile_dates_stay_on_the_axis() {
+        let today = date(2026, 1, 6);
+        let all = [version("0001-01-01", "9999-12-31"), version("9998-01-01", "9999-12-31")];
+        let timeline = Timeline::from_versions(&all, today).unwrap();
+        for version in &all {
+            assert!(timeline.bar(version).into_string().contains("class=\"bar\""));
+        }
+        assert!(Timeline::from_versions(&[version("2026-01-02", "2026-01-01")], today).is_none());
+        assert!(Timeline::from_versions(&[version("soon", "later")], today).is_none());
+    }
+}
