@@ -194,6 +194,22 @@ out,06:00:00,09:00:00,600,2
 }
 
 #[test]
+fn a_trip_that_runs_all_the_time_is_reported_by_its_id_with_the_count() {
+    let rows = |headway| {
+        format!(
+            "trip_id,start_time,end_time,headway_secs\n\
+             out,06:00:00,07:00:00,{headway}\nout,07:00:00,08:00:00,{headway}\n"
+        )
+    };
+    // Two hours of 3,600 seconds.
+    assert_eq!(problems("frequencies.txt", &rows(4)), [""; 0]);
+    let (_, problems) = load(town().with("frequencies.txt", rows(3)));
+    let [problem] = problems.kept() else { panic!("{problems:?}") };
+    assert_eq!((problem.code, problem.id.as_deref()), ("too_many_runs", Some("out")));
+    assert!(problem.detail.contains("2400"), "{}", problem.detail);
+}
+
+#[test]
 fn files_that_the_timetable_does_not_keep_are_checked_too() {
     let transfers = "from_stop_id,to_stop_id,transfer_type,min_transfer_time\nharbor,harbor,8,-5\n";
     assert_eq!(

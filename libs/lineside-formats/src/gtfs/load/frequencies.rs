@@ -2,7 +2,7 @@
 
 use super::{Loader, NOT_FOUND, Source, require};
 use crate::{
-    Error, Problems,
+    Error, Problem, Problems,
     gtfs::{
         Frequency, TripIdx,
         rows::{Column, Row},
@@ -13,6 +13,8 @@ use crate::{
 const FILE: &str = "frequencies.txt";
 /// The longest headway that is taken: a week, in seconds.
 const HEADWAY_MAX: u32 = 7 * 24 * 3_600;
+/// The most runs of a trip in a day that are meant to be: one every 43 seconds around the clock.
+const RUNS_MAX: i64 = 2_000;
 const HEADWAY: Fault =
     Fault { code: "number_out_of_range", detail: "is no headway between a second and a week" };
 const BACKWARDS: Fault =
@@ -62,8 +64,32 @@ impl Loader {
         drop(rows);
         self.frequencies.rows.sort_by_key(|frequency| (frequency.trip, frequency.start));
         self.frequencies.rows.shrink_to_fit();
+        self.report_too_many_runs();
         self.count(FILE, count);
         Ok(())
+    }
+}
+
+impl Loader {
+    /// Reports trips that run more often in a day than boards look through.
+    fn report_too_many_runs(&mut self) {
+        let runs_of = |row: &Frequency| {
+            let span = i64::from(row.end) - i64::from(row.start);
+            (span + i64::from(row.headway) - 1) / i64::from(row.headway)
+        };
+        for rows in self.frequencies.rows.chunk_by(|a, b| a.trip == b.trip) {
+            let runs: i64 = rows.iter().map(runs_of).sum();
+            if runs <= RUNS_MAX {
+                continue;
+            }
+            let detail = format!(
+                "the trip runs {runs} times a day, more than {RUNS_MAX}: boards and line pages may leave some of its runs out"
+            );
+            let Some(first) = rows.first() else { continue };
+            let id = self.strings.get(self.trips.rows[first.trip.get()].id);
+            let problem = Problem::new(FILE, "too_many_runs", detail).in_record(id);
+            self.problems.push(problem.in_field("headway_secs"));
+        }
     }
 }
 
