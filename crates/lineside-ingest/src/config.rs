@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lineside_formats::{Format, gtfs_rt, siri};
+use lineside_formats::{Format, begins_as_schedule, gtfs_rt, siri, sniff};
 use smol_str::SmolStr;
 
 use crate::{
@@ -137,12 +137,20 @@ pub struct FeedConfig {
 impl FeedConfig {
     /// The largest body that is read, also once inflated: a format that takes less is asked for no more.
     pub(crate) fn body_bytes_max(&self) -> u64 {
-        let decoded_max = match self.promised().filter(|_| self.converter.is_none()) {
-            Some(Format::Siri) => siri::Limits::default().body_bytes,
-            Some(Format::GtfsRt) => gtfs_rt::Limits::default().body_bytes,
-            _ => return self.max_bytes,
-        };
-        self.max_bytes.min(decoded_max as u64)
+        let promised = self.promised().filter(|_| self.converter.is_none());
+        let decoded_max = promised.and_then(decoded_bytes_max);
+        decoded_max.map_or(self.max_bytes, |decoded_max| self.max_bytes.min(decoded_max))
+    }
+
+    /// The largest body that begins so: without a promised format, real time is bounded once its first bytes show it.
+    pub(crate) fn body_bytes_max_for(&self, head: &[u8]) -> u64 {
+        if self.promised().is_some() || self.converter.is_some() || begins_as_schedule(head) {
+            return self.body_bytes_max();
+        }
+        match sniff(head).and_then(decoded_bytes_max) {
+            Some(decoded_max) => self.max_bytes.min(decoded_max),
+            None => self.max_bytes,
+        }
     }
 
     /// A feed with the documented defaults: 15 s timeout, late after 5 min, the poll of its format.
@@ -217,6 +225,15 @@ impl FeedConfig {
             None => Duration::from_secs(15),
             Some(_) => Duration::from_secs(5 * 60),
         })
+    }
+}
+
+/// The largest body that the decoder of a format takes, where it takes less than feeds may have.
+fn decoded_bytes_max(format: Format) -> Option<u64> {
+    match format {
+        Format::Siri => Some(siri::Limits::default().body_bytes as u64),
+        Format::GtfsRt => Some(gtfs_rt::Limits::default().body_bytes as u64),
+        _ => None,
     }
 }
 

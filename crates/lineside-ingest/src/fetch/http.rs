@@ -24,7 +24,7 @@ use super::{
 use crate::{
     budget::Turn,
     config::SharedConfig,
-    limits::{BODY_RATE_MIN, FETCH_TIME_MAX, REPLY_HEAD_TIME_MAX},
+    limits::{BODY_RATE_MIN, FETCH_TIME_MAX, PROBE_BYTES, REPLY_HEAD_TIME_MAX},
     normalize::siri_refusal,
     saved::Validators,
     schedule::Advice,
@@ -51,7 +51,7 @@ pub(crate) struct HttpFetcher {
     /// Where the next body goes instead of into memory.
     spool: Option<Spool>,
     /// Whether the last reply came from another host than the feed's, by a redirect.
-    pub(super) is_from_other_host: bool,
+    pub(super) other_host: Option<String>,
     /// How far requests to the feed's own origin may reach since a public host answered there.
     pub(super) public_reach: Option<Reach>,
 }
@@ -79,7 +79,7 @@ impl HttpFetcher {
             advice,
             waits,
             spool: None,
-            is_from_other_host: false,
+            other_host: None,
             public_reach: None,
         }
     }
@@ -122,12 +122,12 @@ impl HttpFetcher {
     /// The first bytes of a reply, without the feed's secrets. Empty for a reply of another host: a redirect must not
     /// publish what only this machine can read there.
     pub(super) fn shown(&self, bytes: &[u8], key: Option<&Secret>) -> String {
-        if self.is_from_other_host { String::new() } else { self.hidden(key).show(bytes) }
+        if self.other_host.is_some() { String::new() } else { self.hidden(key).show(bytes) }
     }
 
-    /// Whether the last reply came from another host than the feed's.
-    pub(super) fn is_from_other_host(&self) -> bool {
-        self.is_from_other_host
+    /// The host that the last reply came from, if it is not the feed's.
+    pub(super) fn other_host(&self) -> Option<&str> {
+        self.other_host.as_deref()
     }
 
     fn hidden(&self, key: Option<&Secret>) -> Hidden {
@@ -350,7 +350,7 @@ impl HttpFetcher {
         if may_answer && is_whole && is_answer(&body) {
             return Ok(Fetched::Body(self.body(&headers, status, body.into())));
         }
-        let why = why_refused(&body).filter(|_| is_siri && !self.is_from_other_host);
+        let why = why_refused(&body).filter(|_| is_siri && self.other_host.is_none());
         let why = why.map(|why| format!(": {}", hidden.show(why.as_bytes()))).unwrap_or_default();
         let detail = format!("the answer was {status}{why}");
         let head = self.shown(&body, None);
@@ -391,11 +391,16 @@ impl HttpFetcher {
         mut spool: Option<&mut Spool>,
     ) -> Result<(), Failure> {
         let began = self.shared.clock.monotonic();
+        let mut is_probed = false;
         loop {
             let piece = self.within("more of the body", response.chunk()).await;
             match piece.map_err(|failure| failure.in_phase(Phase::Body))? {
                 Ok(Some(piece)) => {
                     collector.take(&piece)?;
+                    if !is_probed && collector.head().len() >= PROBE_BYTES {
+                        is_probed = true;
+                        collector.lower_max(self.config.body_bytes_max_for(collector.head()));
+                    }
                     self.check_pace(began, collector.taken())?;
                     if let Some(spool) = spool.as_deref_mut() {
                         spool.take(&collector.drain())?;

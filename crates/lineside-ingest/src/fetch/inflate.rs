@@ -77,6 +77,12 @@ impl Collector {
         }
     }
 
+    /// Lowers the bound to `max` bytes for the rest of the body.
+    pub(super) fn lower_max(&mut self, lower: u64) {
+        let (Collector::Plain { max, .. } | Collector::Gzip { max, .. }) = self;
+        *max = lower.min(*max);
+    }
+
     /// How many bytes of it came.
     pub(super) fn taken(&self) -> u64 {
         match self {

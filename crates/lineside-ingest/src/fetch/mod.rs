@@ -240,9 +240,12 @@ impl Fetcher {
         }
     }
 
-    /// Whether the last reply came from another host than the feed's, by a redirect.
-    pub(crate) fn is_from_other_host(&self) -> bool {
-        matches!(self, Fetcher::Http(fetcher) if fetcher.is_from_other_host())
+    /// The host that the last reply came from by a redirect, if it is not the feed's.
+    pub(crate) fn other_host(&self) -> Option<&str> {
+        match self {
+            Fetcher::Http(fetcher) => fetcher.other_host(),
+            _ => None,
+        }
     }
 
     /// What the source said, in its last reply, about the next request.

@@ -27,7 +27,8 @@ impl HttpFetcher {
         let mut reach = own_reach;
         for _ in 0..=REDIRECTS_MAX {
             let response = self.send_to(&url, token, reach).await?;
-            self.is_from_other_host = host_of(&url) != host_of(&self.url);
+            let is_other = host_of(&url) != host_of(&self.url);
+            self.other_host = host_of(&url).filter(|_| is_other);
             let next_reach = self.shared.client.reach_after(&response, reach).await;
             if url.origin() == self.url.origin() && next_reach != own_reach {
                 own_reach = next_reach;

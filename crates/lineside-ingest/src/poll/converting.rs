@@ -113,10 +113,11 @@ impl Poller {
             let is_of_reply = failure.code != FailureCode::Convert;
             let head = is_of_reply.then(|| self.fetcher.shown(&bytes, None));
             // A decoder's reason may quote the bytes.
-            let failure = match self.fetcher.is_from_other_host() {
-                true => failure
-                    .without_detail("the reply of the host that it redirects to cannot be used"),
-                false => failure,
+            let failure = match self.fetcher.other_host() {
+                Some(host) => failure.without_detail(&format!(
+                    "the reply of {host}, which it redirects to, cannot be used"
+                )),
+                None => failure,
             };
             failure.of_reply(status, bytes.len() as u64, head)
         }))

@@ -3,11 +3,15 @@
 use std::{fmt, io::Write as _, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
-use lineside_formats::Format;
+use lineside_formats::{
+    Format,
+    gtfs_rt::proto::{FeedHeader, FeedMessage},
+};
 use lineside_ingest::{
     FailureCode, FeedConfig, FeedState, Phase, PollQuery, Secret, Serving, Stage,
 };
 use lineside_sync::UnixMillis;
+use prost::Message as _;
 
 use crate::{
     running::{body, config, start, until, until_failed, zip},
@@ -259,6 +263,49 @@ async fn the_user_of_an_address_goes_along_where_the_same_host_leads() {
 }
 
 #[tokio::test]
+async fn a_body_of_real_time_is_cut_at_what_decoders_take_though_its_format_is_only_seen() {
+    const DECODED_MAX: u64 = 128 << 20;
+    let large = [body(48.87), vec![0; 132 << 20]].concat();
+    let length = large.len() as u64;
+    let upstream = Upstream::start(Answer::Bytes(unmeasured(&[], &large))).await;
+    let with = |id: &str, format| FeedConfig {
+        format,
+        max_bytes: 512 << 20,
+        ..config(id, &upstream.url("/"))
+    };
+    for (id, format) in [("promised", Some(Format::GtfsRt)), ("seen", None)] {
+        let ingest = start(vec![with(id, format)]);
+        let feed = ingest.feed(id).unwrap();
+        until_failed(&feed, FailureCode::TooLarge).await;
+        let bytes = feed.status().last_error.as_ref().unwrap().bytes;
+        assert!(bytes <= DECODED_MAX && bytes < length, "{id}: {bytes}");
+        ingest.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn times_that_no_calendar_has_are_no_times() {
+    for timestamp in [i64::MAX as u64, u64::MAX] {
+        let header = FeedHeader {
+            gtfs_realtime_version: "2.0".into(),
+            timestamp: Some(timestamp),
+            ..Default::default()
+        };
+        let mut entity = vehicle("1", None, 48.87, 2.34, 0);
+        entity.vehicle.as_mut().unwrap().timestamp = Some(timestamp);
+        let message = FeedMessage { header, entity: vec![entity] }.encode_to_vec();
+        let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &message))).await;
+        let ingest = start(vec![config("f", &upstream.url("/"))]);
+        let feed = ingest.feed("f").unwrap();
+        until("it has come", || feed.status().entities == 1).await;
+        let status = feed.status();
+        assert_eq!((status.data_time, status.last_error.as_ref()), (None, None), "{timestamp}");
+        assert_ne!(status.state, FeedState::Ok, "{timestamp}: {}", status.reason);
+        ingest.shut_down().await;
+    }
+}
+
+#[tokio::test]
 async fn redirects_end() {
     let upstream = Upstream::start(Answer::HangUp).await;
     upstream.set(Answer::Bytes(http("302 Found", &["location: /again"], b"")));
@@ -266,6 +313,23 @@ async fn redirects_end() {
     let feed = ingest.feed("f").unwrap();
     until_failed(&feed, FailureCode::Http(302)).await;
     assert_eq!(feed.status().state, FeedState::Failing);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_cannot_be_used_names_the_host_that_it_came_from() {
+    let bad = http("200 OK", &[], b"certainly no protobuf");
+    let other = Upstream::start(Answer::Bytes(bad)).await;
+    let to = format!("location: http://localhost:{}/secret-path", other.address.port());
+    let upstream = Upstream::start(Answer::Bytes(http("302 Found", &[&to], b""))).await;
+    let ingest =
+        start(vec![FeedConfig { format: Some(Format::GtfsRt), ..config("f", &upstream.url("/")) }]);
+    let feed = ingest.feed("f").unwrap();
+    until_failed(&feed, FailureCode::Decode).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert!(error.detail.contains("localhost"), "{error:?}");
+    assert!(!error.detail.contains("secret-path"), "{error:?}");
+    assert!(error.head.is_none_or(|head| head.is_empty()));
     ingest.shut_down().await;
 }
 
