@@ -240,6 +240,17 @@ pub(crate) fn is_readable_alone(path: &Path) -> bool {
     !has_wal && found().is_ok_and(|found| (1..=latest()).contains(&found))
 }
 
+/// Moves the rows of a WAL into the file, as far as the disk has room. An exclusive connection has its index in memory, so
+/// it needs no file for that. Where it fails, the WAL stays as it is.
+///
+/// # Errors
+/// If the disk does not take the rows.
+pub(crate) fn merge_wal(path: &Path) -> rusqlite::Result<()> {
+    let connection = open_writer(path, BUSY)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
 /// Opens the file for writing, as it is. Whoever else writes is waited for so long.
 pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

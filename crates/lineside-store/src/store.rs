@@ -92,8 +92,8 @@ pub struct Figures {
 }
 
 impl Store {
-    /// Opens the file, makes it if it is absent, and begins to write. What is beyond `keep` is let go of. A file that was
-    /// closed properly, and that the disk does not let be written now, is read; it is written once it can be.
+    /// Opens the file, makes it if it is absent, and begins to write. What is beyond `keep` is let go of. A file that the
+    /// disk does not let be written now is read, if no rows are in its WAL alone; it is written once it can be.
     ///
     /// A file has one store at a time; whoever opens it sees to that.
     ///
@@ -103,7 +103,12 @@ impl Store {
         let folder = path.with_file_name(BLOBS);
         let connection = match schema::open(path, || set_aside(path, &folder)) {
             // As on a full disk: what is known holds, and the writer opens the file once there is room.
-            Err(StoreError::Unusable { .. }) if schema::is_readable_alone(path) => None,
+            Err(StoreError::Unusable { .. })
+                if schema::is_readable_alone(path)
+                    || schema::merge_wal(path).is_ok() && schema::is_readable_alone(path) =>
+            {
+                None
+            }
             opened => Some(opened?),
         };
         let is_read_only = Arc::new(AtomicBool::new(connection.is_none()));

@@ -159,20 +159,29 @@ fn a_start_after_a_clean_stop_reads_the_file_where_the_disk_has_no_room_for_a_wa
 }
 
 #[test]
-fn a_file_with_rows_that_only_its_wal_has_is_not_read_without_it() {
+fn rows_that_a_killed_server_left_in_the_wal_are_read_where_the_disk_has_no_room_for_its_index() {
     let place = Place::new();
     drop(place.open());
     let store = place.open();
     store.record_edit(&edit(None, Some("paused = true"))).unwrap();
     // As a killed process leaves them, but for the index of the WAL.
-    let copy = Place::new();
-    for name in ["lineside.db", "lineside.db-wal"] {
-        fs::copy(place.folder.path().join(name), copy.folder.path().join(name)).unwrap();
+    let [copy, locked] = [Place::new(), Place::new()];
+    for to in [&copy, &locked] {
+        for name in ["lineside.db", "lineside.db-wal"] {
+            fs::copy(place.folder.path().join(name), to.folder.path().join(name)).unwrap();
+        }
     }
+    // Where they cannot be moved into the file, it is not read without them.
+    let other = rusqlite::Connection::open(locked.file()).unwrap();
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+    assert!(matches!(refused(&locked), StoreError::Unusable { .. }));
     let in_the_way = prevent_wal(&copy);
-    assert!(matches!(refused(&copy), StoreError::Unusable { .. }));
+    let opened = copy.open();
+    assert!(opened.figures().is_failing);
+    assert_eq!(opened.list_laid_over().unwrap().len(), 1);
     fs::remove_file(in_the_way).unwrap();
-    assert_eq!(copy.open().list_laid_over().unwrap().len(), 1);
+    opened.record_edit(&edit(Some("paused = true"), None)).unwrap();
+    assert!(opened.list_laid_over().unwrap().is_empty());
 }
 
 #[test]
