@@ -4,8 +4,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD},
 };
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use url::form_urlencoded::byte_serialize;
+use percent_encoding::percent_decode_str;
 
 use crate::{
     config::FeedConfig,
@@ -108,17 +107,32 @@ impl Hidden {
 
     /// The same of bytes before which others were left out: they may begin in the middle of a secret.
     pub(crate) fn show_rest(&self, bytes: &[u8]) -> String {
-        let ends_with = |secret: &String| {
-            let longest = (secret.len() - 1).min(bytes.len());
-            let is_end = |&n: &usize| {
-                secret.as_bytes()[secret.len() - n..].eq_ignore_ascii_case(&bytes[..n])
-            };
+        match self.hidden_rest(bytes) {
+            0 => self.show(bytes),
+            n => format!("***{}", self.show(&bytes[n..])),
+        }
+    }
+
+    /// How many of the first of `bytes` are the end of a secret that began before them.
+    fn hidden_rest(&self, bytes: &[u8]) -> usize {
+        let ends_with = |form: &String| {
+            let longest = (form.len() - 1).min(bytes.len());
+            let is_end =
+                |&n: &usize| form.as_bytes()[form.len() - n..].eq_ignore_ascii_case(&bytes[..n]);
             (SECRET_CHARS_MIN..=longest).rev().find(is_end)
         };
-        match self.forms.iter().filter_map(ends_with).max() {
-            Some(n) => format!("***{}", self.show(&bytes[n..])),
-            None => self.show(bytes),
-        }
+        let of_forms = self.forms.iter().filter_map(ends_with).max().unwrap_or(0);
+        let ends = self.plain.iter().flat_map(|secret| ends_of(secret));
+        // They may also begin in the middle of an escape.
+        let is_of_escape = |byte: &&u8| byte.is_ascii_alphanumeric() || b"#;".contains(byte);
+        let n_cut = bytes.iter().take(ESCAPE_BYTES_MAX).take_while(is_of_escape).count();
+        ends.flat_map(|end| {
+            (0..=n_cut).filter_map(move |cut| match escaped_length(end, &bytes[cut..]) {
+                0 => None,
+                n => Some(cut + n),
+            })
+        })
+        .fold(of_forms, usize::max)
     }
 
     /// How many of the first of `bytes` are of a secret that begins there, in letters of whatever case. What is there may
@@ -132,6 +146,12 @@ impl Hidden {
         let form = self.forms.iter().find(begins).map_or(0, |form| form.len().min(bytes.len()));
         self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(form, usize::max)
     }
+}
+
+/// The ends of a secret that are long enough to be known, the longest first, without the whole.
+fn ends_of(secret: &str) -> impl Iterator<Item = &str> {
+    let ends = secret.char_indices().skip(1).map(|(at, _)| &secret[at..]);
+    ends.take_while(|end| end.len() >= SECRET_CHARS_MIN)
 }
 
 /// How many of the first of `bytes` are the secret, each of its characters as it is or escaped in whatever way; 0 if they
@@ -206,63 +226,13 @@ fn hexadecimal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// The forms in which an error page, a JSON document or a log repeats a secret.
-fn encodings(secret: &str) -> Vec<String> {
+/// The forms in which a secret is repeated as a whole. Those that escape one character after the other are found without a
+/// list, by [`escaped_length`].
+fn encodings(secret: &str) -> [String; 4] {
     let bytes = secret.as_bytes();
-    let escape = |escape_char: fn(char) -> Option<String>| -> String {
-        secret.chars().map(|c| escape_char(c).unwrap_or_else(|| c.into())).collect()
-    };
     let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    vec![
-        byte_serialize(bytes).collect(),
-        utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(),
-        byte_serialize(bytes).collect::<String>().replace('+', "%20"),
-        escape(escape_for_json),
-        escape(escape_for_php_json),
-        escape(escape_for_dotnet_json),
-        escape(escape_for_html),
-        escape(escape_for_html_codes),
-        STANDARD_NO_PAD.encode(bytes),
-        URL_SAFE_NO_PAD.encode(bytes),
-        hexadecimal,
-        secret.chars().rev().collect(),
-    ]
-}
-
-fn escape_for_json(c: char) -> Option<String> {
-    matches!(c, '"' | '\\').then(|| format!("\\{c}"))
-}
-
-/// PHP escapes slashes, too.
-fn escape_for_php_json(c: char) -> Option<String> {
-    matches!(c, '"' | '\\' | '/').then(|| format!("\\{c}"))
-}
-
-/// .NET escapes what HTML could take for markup.
-fn escape_for_dotnet_json(c: char) -> Option<String> {
-    let is_markup = matches!(c, '"' | '&' | '\'' | '+' | '<' | '>' | '`');
-    is_markup.then(|| format!("\\u{:04x}", u32::from(c))).or_else(|| escape_for_json(c))
-}
-
-fn escape_for_html(c: char) -> Option<String> {
-    let entity = match c {
-        '&' => "&amp;",
-        '<' => "&lt;",
-        '>' => "&gt;",
-        '"' => "&quot;",
-        '\'' => "&#39;",
-        _ => return None,
-    };
-    Some(entity.to_owned())
-}
-
-/// Python's `html.escape` and Go's `html/template` write quotes as character codes.
-fn escape_for_html_codes(c: char) -> Option<String> {
-    match c {
-        '\'' => Some("&#x27;".to_owned()),
-        '"' => Some("&#34;".to_owned()),
-        _ => escape_for_html(c),
-    }
+    let reversed = secret.chars().rev().collect();
+    [STANDARD_NO_PAD.encode(bytes), URL_SAFE_NO_PAD.encode(bytes), hexadecimal, reversed]
 }
 
 /// A header's value and what it is put together of: producers repeat the key of `Bearer <key>` or `token="<key>"` alone.
@@ -396,6 +366,27 @@ mod tests {
             let shown = hidden.show(format!("wrong key: {text}!").as_bytes());
             assert_eq!(shown, "wrong key: ***!", "{text}");
         }
+    }
+
+    #[test]
+    fn the_rest_of_an_escaped_secret_is_hidden() {
+        let mut feed = feed();
+        feed.query = vec![("key".to_owned(), Secret::new("Se\"cr<et&'+/ x"))];
+        let hidden = Hidden::of(&feed, &[]);
+        for rest in [
+            "cr&lt;et&amp;&#39;+/ x",
+            r"u003cet\u0026'+\/ x",
+            "3Cet%26%27%2B%2F%20x",
+            "lt;et&amp;'+/ x",
+            "%2B/+x",
+        ] {
+            assert_eq!(
+                hidden.show_rest(format!("{rest} is wrong").as_bytes()),
+                "*** is wrong",
+                "{rest}"
+            );
+        }
+        assert_eq!(hidden.show_rest(b"it is wrong"), "it is wrong");
     }
 
     proptest! {
