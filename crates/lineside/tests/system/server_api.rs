@@ -6,7 +6,7 @@ use lineside::{Config, Running};
 use serde_json::{Value, json};
 
 use crate::support::events::Stream;
-use crate::support::http::{client, json as json_of, problem};
+use crate::support::http::{assert_problem, client, header, json as json_of, problem, refusal};
 use crate::support::serve;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -219,4 +219,26 @@ async fn a_channel_is_for_those_whom_its_namespace_lets_in() {
     call(&server, "publish", json!({"channel": "app/closed/x", "data": 1})).await;
     let event = stream.next_within(PATIENCE).await.expect("an event").data;
     assert_eq!(event["channel"], "app/closed/x");
+}
+
+#[tokio::test]
+async fn who_guesses_the_key_has_to_wait_and_is_told_how_long() {
+    const GUESSES_MAX: usize = 100;
+    let (_running, server) = server().await;
+    let guess = async |n: usize| {
+        let request = client().post(format!("{server}/api/info"));
+        request.header("x-api-key", format!("guess {n}")).body("{}").send().await.unwrap()
+    };
+    let mut n = 0;
+    let refused = loop {
+        let response = guess(n).await;
+        if response.status() != 401 {
+            break response;
+        }
+        n += 1;
+        assert!(n < GUESSES_MAX, "an end of guessing");
+    };
+    let wait: u64 = header(&refused, "retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_problem(429, "too_many_attempts", refusal(refused).await);
 }

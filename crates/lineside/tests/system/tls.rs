@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::support::process::{ServerProcess, lineside};
+use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until::until;
 
 const API_KEY: &str = "a key for tests";
 
@@ -104,4 +106,39 @@ fn what_is_wrong_with_the_files_is_said_at_the_start() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_ne!(output.status.code(), Some(0));
     assert!(said.contains("cert.pem: cannot read a private key in PEM"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_takes_nothing_of_its_reply_is_closed() {
+    const READERS: usize = 10;
+    let folder = tempfile::tempdir().unwrap();
+    certify(folder.path());
+    // More than the sockets of both ends hold.
+    let large = answer("200 OK", &[], &vec![b'x'; 16 << 20]);
+    let producer = Producer::answering(move |_| Answer::Bytes(large.clone())).await;
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n[limits]\nsend_timeout = \"1s\"\n\
+         [[feed]]\nid = \"bytes\"\nformat = \"raw\"\npoll = \"1s\"\nurl = {:?}\n",
+        producer.url("/")
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    let own = client(folder.path(), false);
+    let get = async |client: &reqwest::Client, path: &str| {
+        client.get(format!("{}{path}", server.url)).send().await.unwrap()
+    };
+    until("the bytes are there", async || get(&own, "/proxy/bytes").await.status() == 200).await;
+    let clients: Vec<_> = (0..READERS).map(|_| client(folder.path(), true)).collect();
+    let mut unread = Vec::new();
+    for client in &clients {
+        unread.push(get(client, "/proxy/bytes").await);
+    }
+    until("they are closed", async || {
+        let metrics = get(&own, "/metrics").await.text().await.unwrap();
+        let name = "lineside_http_connections ";
+        let count = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        count.parse::<usize>().unwrap() < READERS / 2
+    })
+    .await;
+    drop(unread);
 }
