@@ -23,7 +23,9 @@ impl Extent {
         let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
         let latitude = Spread::from_numbers(lats)?;
         let (direct, across) = (Spread::from_numbers(lons)?, Spread::from_numbers(across)?);
-        let longitude = if direct.span() <= across.span() { direct } else { across };
+        // Away from the date line both are the same but for rounding.
+        let is_direct = direct.span() < across.span() + 1.0;
+        let longitude = if is_direct { direct } else { across };
         let (west, east) = longitude.all;
         let (south, north) = latitude.all;
         let (frame_west, frame_east) = longitude.frame();
